@@ -1,0 +1,69 @@
+// Builds everything into dist/. Flags: --watch, --production. Prints the size of each bundle and fails above its budget (production only).
+import { build, context } from 'esbuild';
+import { rmSync, existsSync } from 'node:fs';
+import path from 'node:path';
+
+const production = process.argv.includes('--production');
+const watch = process.argv.includes('--watch');
+const root = import.meta.dirname;
+
+/** Lazy parts: `await import('../probe/index')` in another bundle stays an import of the sibling bundle, so it is loaded on first use only. */
+const lazyEntries = {
+  [path.join(root, 'src/probe/index')]: './probe.js',
+  [path.join(root, 'src/prompt/index')]: './prompt.js',
+  [path.join(root, 'src/prompt/tokenizer')]: './tokenizer.js',
+};
+const lazySiblings = {
+  name: 'lazy-siblings',
+  setup(b) {
+    b.onResolve({ filter: /^\.\.?\// }, (args) => {
+      if (args.kind !== 'dynamic-import') return undefined;
+      const sibling = lazyEntries[path.join(args.resolveDir, args.path).replace(/\.(ts|js)$/, '')];
+      return sibling ? { path: sibling, external: true } : undefined;
+    });
+  },
+};
+
+const host = { platform: 'node', format: 'cjs', target: 'node20', external: ['vscode'], plugins: [lazySiblings] };
+const targets = [
+  { in: 'src/extension.ts', out: 'extension', budgetKB: 150, ...host },
+  { in: 'src/probe/index.ts', out: 'probe', budgetKB: 150, ...host },
+  { in: 'src/probe/recorder.ts', out: 'recorder', budgetKB: 600, ...host },
+  { in: 'src/prompt/index.ts', out: 'prompt', budgetKB: 350, ...host },
+  { in: 'src/prompt/tokenizer.ts', out: 'tokenizer', ...host },
+  { in: 'src/simulator/server.ts', out: 'simulator', ...host },
+  { in: 'src/cli.ts', out: 'cli', ...host, banner: { js: '#!/usr/bin/env node' } },
+  { in: 'webview/main.ts', out: 'webview', budgetKB: 220, platform: 'browser', format: 'iife', target: 'chrome132' },
+].filter((t) => existsSync(path.join(root, t.in)));
+
+const options = ({ in: input, out, budgetKB: _, ...rest }) => ({
+  entryPoints: [{ in: path.join(root, input), out }],
+  outdir: path.join(root, 'dist'),
+  bundle: true,
+  minify: production,
+  sourcemap: production ? false : 'linked',
+  metafile: true,
+  logLevel: 'warning',
+  absWorkingDir: root,
+  ...rest,
+});
+
+if (watch) {
+  for (const target of targets) await (await context(options(target))).watch();
+  console.log('watching');
+} else {
+  if (production) rmSync(path.join(root, 'dist'), { recursive: true, force: true });
+  let over = 0;
+  for (const target of targets) {
+    const { metafile } = await build(options(target));
+    const bytes = Object.entries(metafile.outputs).filter(([name]) => name.endsWith('.js')).reduce((sum, [, o]) => sum + o.bytes, 0);
+    const kB = Math.round(bytes / 1000);
+    const budget = target.budgetKB;
+    if (production) console.log(`${target.out.padEnd(10)} ${String(kB).padStart(5)} kB${budget ? ` of ${budget} kB` : ''}`);
+    if (production && budget && kB > budget) over += 1;
+  }
+  if (over > 0) {
+    console.error(`${over} bundle(s) over budget`);
+    process.exitCode = 1;
+  }
+}

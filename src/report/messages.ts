@@ -1,0 +1,68 @@
+/** Messages between the editor and the webview. Types only; both ends switch exhaustively over `type`. */
+import type { Report } from './report';
+import type { Milliseconds, Sample, DeltaKind } from './sample';
+
+/** A request while it streams: what has arrived so far since the last message. Times from the window's start (so far). */
+export interface LiveRow {
+  readonly id: string;
+  readonly role: Sample['role'];
+  readonly start: Milliseconds;
+  readonly headers: Milliseconds | null;
+  /** Parallel arrays: stamp, kind and tokens of each new delta. */
+  readonly t: readonly Milliseconds[];
+  readonly kinds: readonly DeltaKind[];
+  readonly tokens: readonly (number | null)[];
+  /** New text per delta, for the answer pane; '' for tool and token deltas. */
+  readonly text: readonly string[];
+}
+
+/** Why the panel shows no report. */
+export type PanelProblem =
+  | { readonly kind: 'no-run' }
+  | { readonly kind: 'other-version'; readonly found: string; readonly path: string }
+  | { readonly kind: 'damaged'; readonly detail: string; readonly path: string };
+
+/** Raw frames around a delta: text, time from the request's start, and the frame as it came (redacted). */
+export interface FrameView {
+  readonly sampleId: string;
+  readonly deltaIndex: number;
+  /** Null when tape and text were not kept. */
+  readonly frames: readonly { readonly index: number; readonly t: Milliseconds; readonly gap: Milliseconds | null; readonly read: number; readonly raw: string; readonly text: string; readonly current: boolean }[] | null;
+}
+
+/** Text of one answer; `pieces[i]` belongs to `sample.deltas[i]`. Null when not kept. */
+export interface AnswerView {
+  readonly sampleId: string;
+  readonly pieces: readonly { readonly kind: DeltaKind; readonly text: string }[] | null;
+}
+
+/** Editor → webview. */
+export type ToWebview =
+  | { readonly type: 'problem'; readonly problem: PanelProblem }
+  /** A run has begun; `total` requests including warm-up. The report is empty but for plan and endpoint. */
+  | { readonly type: 'begin'; readonly report: Report; readonly total: number }
+  | { readonly type: 'live'; readonly rows: readonly LiveRow[]; readonly done: number; readonly total: number; readonly elapsed: Milliseconds; readonly eta: Milliseconds | null }
+  /** New finished samples and the report so far (`samples` left empty in it). */
+  | { readonly type: 'samples'; readonly samples: readonly Sample[]; readonly report: Report }
+  /** The whole report: at the end of a run, or on opening one. */
+  | { readonly type: 'report'; readonly report: Report; readonly live: boolean; readonly stopped: 'user' | 'breaker' | 'budget' | null; readonly canRunAgain: boolean; readonly textKept: boolean }
+  | { readonly type: 'compare'; readonly a: Report; readonly b: Report }
+  | { readonly type: 'frame'; readonly view: FrameView }
+  | { readonly type: 'answer'; readonly view: AnswerView };
+
+/** Webview → editor. */
+export type FromWebview =
+  | { readonly type: 'ready'; readonly reportId: string | null }
+  | { readonly type: 'stop' }
+  | { readonly type: 'runAgain' }
+  | { readonly type: 'compare' }
+  | { readonly type: 'export'; readonly format: 'json' | 'csv' | 'markdown' }
+  | { readonly type: 'openReport' }
+  | { readonly type: 'showLog' }
+  | { readonly type: 'openSettings'; readonly setting: string }
+  | { readonly type: 'spotCheck' }
+  | { readonly type: 'wantFrame'; readonly sampleId: string; readonly deltaIndex: number }
+  | { readonly type: 'wantAnswer'; readonly sampleId: string }
+  | { readonly type: 'saveTape'; readonly sampleId: string }
+  | { readonly type: 'copy'; readonly text: string }
+  | { readonly type: 'failed'; readonly message: string };

@@ -1,0 +1,34 @@
+// Mocha reporter of every tier: prints failures in full and skips with their reason, and appends one JSON line of counts to FIRST_TOKEN_RESULTS for the final tally.
+const { appendFileSync } = require('node:fs');
+const mocha = require('mocha');
+
+module.exports = class Tally extends mocha.reporters.Base {
+  constructor(runner, options) {
+    super(runner, options);
+    const tier = process.env.FIRST_TOKEN_TIER ?? 'unit';
+    const skipped = [];
+    let file = '';
+    runner.on('suite', (suite) => {
+      if (suite.root || !suite.parent?.root) return;
+      file = suite.title;
+      console.log(`  ${file}`);
+    });
+    runner.on('pass', (test) => {
+      if (test.speed === 'slow' && process.env.FIRST_TOKEN_SLOW) console.log(`    slow ${test.duration} ms: ${test.fullTitle()}`);
+    });
+    runner.on('fail', (test, error) => {
+      console.log(`    FAILED ${test.fullTitle()}\n      ${String(error?.stack ?? error).replace(/\n/g, '\n      ')}`);
+    });
+    runner.on('pending', (test) => {
+      skipped.push(test.fullTitle());
+      console.log(`    skipped: ${test.fullTitle()}`);
+    });
+    runner.once('end', () => {
+      const { passes, failures } = this.stats;
+      console.log(`  ${tier}: ${passes} passed, ${failures} failed${skipped.length ? `, ${skipped.length} skipped` : ''}`);
+      if (process.env.FIRST_TOKEN_RESULTS) {
+        appendFileSync(process.env.FIRST_TOKEN_RESULTS, JSON.stringify({ tier, passed: passes, failed: failures, skipped }) + '\n');
+      }
+    });
+  }
+};

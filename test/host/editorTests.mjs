@@ -1,0 +1,104 @@
+// Runs the in-editor tests: `node test/host/editorTests.mjs [--editor minimum|newest]… [--grep TEXT]`. Needs dist/ built.
+// Desktop VS Code where it can be downloaded and shown, else VS Code's server in a headless browser (editorHost.mjs).
+import { runTests } from '@vscode/test-electron';
+import { build } from 'esbuild';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { editors } from './editorServer.mjs';
+
+const root = path.resolve(import.meta.dirname, '../..');
+const browserHost = path.join(import.meta.dirname, 'editorHost.mjs');
+
+/** A suite is a folder of test/editor. `trusted: false` starts VS Code in Restricted Mode; `folder: false` without a workspace. */
+const suites = [
+  { name: 'main', trusted: true, folder: true },
+  { name: 'noFolder', trusted: true, folder: false },
+  { name: 'restricted', trusted: false, folder: true },
+].filter(({ name }) => testFiles(name).length > 0);
+
+/** Bundles and runs all suites on one editor of editorServer.mjs; throws when a test fails. */
+export async function runEditorTests({ editor = 'minimum', grep = '', only = null } = {}) {
+  await bundle();
+  const desktop = await desktopExecutable(editors[editor].vscode);
+  for (const suite of suites.filter(({ name }) => !only || only === name)) {
+    console.log(`\n# Inside VS Code ${editors[editor].vscode}, ${suite.name} (${desktop ? 'desktop' : 'browser host'})`);
+    await runSuite(suite, editor, desktop, grep);
+  }
+}
+
+async function runSuite(suite, editor, desktop, grep) {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'first-token-tests-'));
+  const workspace = path.join(folder, 'workspace');
+  mkdirSync(path.join(workspace, '.vscode'), { recursive: true });
+  // The server's environment reaches the extension host in the browser; on the desktop test-electron's does. Both get the same.
+  const env = { FIRST_TOKEN_SUITE: suite.name, FIRST_TOKEN_GREP: grep, FIRST_TOKEN_EDITOR: editor, FIRST_TOKEN_UNTRUSTED: suite.trusted ? '' : '1' };
+  const settings = path.join(folder, 'user-data', 'User');
+  mkdirSync(settings, { recursive: true });
+  writeFileSync(path.join(settings, 'settings.json'), JSON.stringify({ 'security.workspace.trust.startupPrompt': 'never', 'security.workspace.trust.banner': 'never' }));
+  try {
+    await runTests({
+      vscodeExecutablePath: desktop ?? browserHost,
+      extensionDevelopmentPath: root,
+      extensionTestsPath: path.join(root, 'out/test/index.js'),
+      launchArgs: [...(suite.folder ? [workspace] : []), `--user-data-dir=${path.join(folder, 'user-data')}`, `--extensions-dir=${path.join(folder, 'extensions')}`],
+      extensionTestsEnv: env,
+    });
+  } finally {
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+/** VS Code for the desktop, or null: FIRST_TOKEN_EDITOR_HOST (browser | desktop) decides, else whether there is a display and a download. */
+async function desktopExecutable(version) {
+  const wanted = process.env.FIRST_TOKEN_EDITOR_HOST ?? 'auto';
+  const display = process.platform !== 'linux' || process.env.DISPLAY || process.env.WAYLAND_DISPLAY;
+  if (wanted === 'browser' || (wanted === 'auto' && !display)) return null;
+  try {
+    const { downloadAndUnzipVSCode } = await import('@vscode/test-electron');
+    return await downloadAndUnzipVSCode({ version, timeout: 30_000 });
+  } catch (error) {
+    if (wanted === 'desktop') throw error;
+    console.log(`VS Code ${version} could not be downloaded (${error.message}); using the browser host.`);
+    return null;
+  }
+}
+
+function testFiles(suite) {
+  try {
+    return readdirSync(path.join(root, 'test/editor', suite)).filter((file) => file.endsWith('.test.ts'));
+  } catch {
+    return [];
+  }
+}
+
+async function bundle() {
+  const out = path.join(root, 'out/test');
+  rmSync(out, { recursive: true, force: true });
+  await build({
+    entryPoints: [
+      { in: path.join(root, 'test/editor/index.ts'), out: 'index' },
+      ...suites.flatMap(({ name }) => testFiles(name).map((file) => ({ in: path.join(root, 'test/editor', name, file), out: `${name}/${file.slice(0, -3)}` }))),
+    ],
+    outdir: out,
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    target: 'node20',
+    external: ['vscode', 'mocha'],
+    sourcemap: 'inline',
+    logLevel: 'warning',
+  });
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const values = (flag) => process.argv.flatMap((arg, index) => (arg === flag ? [process.argv[index + 1]] : []));
+  const wanted = values('--editor');
+  try {
+    for (const editor of wanted.length > 0 ? wanted : ['minimum']) await runEditorTests({ editor, grep: values('--grep')[0] ?? '', only: values('--suite')[0] ?? null });
+  } catch (error) {
+    console.error(error.message);
+    process.exitCode = 1;
+  }
+}

@@ -118,3 +118,214 @@ export interface Sample {
   /** Free labels of a scenario: tenant, step, pair, prompt index. */
   readonly labels: Readonly<Record<string, string | number>>;
 }
+
+/** Time to first token: `firstToken − start` (ms). Reasoning counts. Null when no token came. */
+export function ttft(s: Sample): Milliseconds | null {
+  return since(s.start, s.firstToken);
+}
+
+/** Time to the first visible token: `firstVisible − start` (ms), what a reader waits for. Null when no answer text came. */
+export function firstVisible(s: Sample): Milliseconds | null {
+  return since(s.start, s.firstVisible);
+}
+
+/** Time to the first frame of any kind: `firstFrame − start` (ms). Null when no frame came. */
+export function firstFrame(s: Sample): Milliseconds | null {
+  return since(s.start, s.firstFrame);
+}
+
+/** Time to the response head: `headers − start` (ms). On servers that answer when a slot starts this is queueing. */
+export function headersTime(s: Sample): Milliseconds | null {
+  return since(s.start, s.headers);
+}
+
+/** Total latency: `last − start` (ms); for a JSON answer without a stream, the time to its end. Null when nothing came. */
+export function total(s: Sample): Milliseconds | null {
+  return since(s.start, s.last ?? (s.outcome.kind === 'not-streaming' ? s.end : null));
+}
+
+/** `end − last` (ms): usage frames and end markers, never part of the latency. Null when either is missing. */
+export function streamTail(s: Sample): Milliseconds | null {
+  return s.last === null ? null : since(s.last, s.end);
+}
+
+/** Differences of successive delta stamps (ms); empty with fewer than two deltas. */
+export function chunkGaps(s: Sample): Milliseconds[] {
+  const gaps: Milliseconds[] = [];
+  for (let d = 1; d < s.deltas.length; d += 1) gaps.push(s.deltas[d]![0] - s.deltas[d - 1]![0]);
+  return gaps;
+}
+
+/** True when more than one token came and all of them in one read: such a stream holds no pace, so TPOT and ITL are none. */
+export function arrivedAtOnce(s: Sample): boolean {
+  return s.firstToken !== null && s.firstToken === s.last && (s.deltas.length > 1 || (s.streamTokens ?? 0) > 1 || (s.n1 ?? 0) > 1);
+}
+
+/** Why a sample has no inter-token latencies. */
+export type NoItl = 'no-second-delta' | 'one-read' | 'tokens-unknown' | 'counts-disagree';
+
+/**
+ * Inter-token latencies (ms): a delta of k tokens after a gap g gives k values of g/k. Only where every k is known and both checks hold:
+ * Σk = N_stream and Σ ITL = last − firstToken; otherwise the reason why there are none.
+ */
+export function itlOrReason(s: Sample): Milliseconds[] | NoItl {
+  if (arrivedAtOnce(s)) return 'one-read';
+  if (s.deltas.length < 2 || s.firstToken === null || s.last === null) return 'no-second-delta';
+  const values: Milliseconds[] = [];
+  let tokens = s.deltas[0]![2];
+  let sum = 0;
+  for (let d = 1; d < s.deltas.length; d += 1) {
+    const k = s.deltas[d]![2];
+    if (k === null || tokens === null) return 'tokens-unknown';
+    const gap = s.deltas[d]![0] - s.deltas[d - 1]![0];
+    for (let i = 0; i < k; i += 1) values.push(gap / k);
+    tokens += k;
+    if (k > 0) sum += gap;
+  }
+  if (s.streamTokens === null) return 'tokens-unknown';
+  const span = s.last - s.firstToken;
+  return tokens === s.streamTokens && Math.abs(sum - span) <= roundingError(span) ? values : 'counts-disagree';
+}
+
+/** Inter-token latencies (ms) as in {@link itlOrReason}, or null where they cannot be had. */
+export function itl(s: Sample): Milliseconds[] | null {
+  const values = itlOrReason(s);
+  return typeof values === 'string' ? null : values;
+}
+
+/**
+ * Time per output token (ms): `(last − firstToken) / (N_stream − n₁)`, n₁ being the tokens of the first delta (1 unless known).
+ * Null when N_stream is unknown or ≤ n₁, and when the whole answer came in one read.
+ */
+export function tpot(s: Sample): Milliseconds | null {
+  if (s.firstToken === null || s.last === null || s.streamTokens === null || arrivedAtOnce(s)) return null;
+  const later = s.streamTokens - (s.n1 ?? 1);
+  return later > 0 ? (s.last - s.firstToken) / later : null;
+}
+
+/** Prompt tokens per second that were not cached: `(prompt − cached) / TTFT`. Null when the server does not tell both, or nothing was left to compute. */
+export function prefillRate(s: Sample): number | null {
+  const wait = ttft(s);
+  if (wait === null || wait <= 0 || s.promptTokens === null || s.cachedTokens === null) return null;
+  const computed = s.promptTokens - s.cachedTokens;
+  return computed > 0 ? (computed / wait) * 1000 : null;
+}
+
+/** Reader stall (ms), and whether the tokens per delta had to be spread by characters (shown with ≈). */
+export interface ReaderStall {
+  readonly ms: Milliseconds;
+  readonly approximate: boolean;
+}
+
+/**
+ * How long a reader at `pace` ms a token had to wait in all: r₀ = firstVisible; for visible token i arriving at aᵢ,
+ * stall += max(0, aᵢ − (rᵢ₋₁ + pace)) and rᵢ = max(aᵢ, rᵢ₋₁ + pace). Null when no visible token came.
+ */
+export function readerStall(s: Sample, pace: Milliseconds): ReaderStall | null {
+  if (s.firstVisible === null) return null;
+  const { tokens, approximate } = visibleTokens(s);
+  let read = Number.NEGATIVE_INFINITY;
+  let stall = 0;
+  for (let d = 0; d < s.deltas.length; d += 1) {
+    const k = tokens[d] ?? 0;
+    if (k === 0) continue;
+    const arrival = s.deltas[d]![0];
+    if (Number.isFinite(read)) stall += Math.max(0, arrival - (read + pace));
+    // The tokens behind the first of a delta have arrived before the reader wants them: they only move him on.
+    read = Math.max(arrival, read + pace) + (k - 1) * pace;
+  }
+  return Number.isFinite(read) ? { ms: stall, approximate } : null;
+}
+
+/** The stamps in the order they must have; those that are null are left out. */
+const stampOrder = ['due', 'start', 'written', 'headers', 'firstToken', 'last', 'end'] as const;
+
+/** The invariant `due ≤ start ≤ written ≤ headers ≤ firstToken ≤ last ≤ end` over the stamps that are present; the first pair that breaks it, or null. */
+export function checkStamps(s: Sample): string | null {
+  let before: (typeof stampOrder)[number] = 'due';
+  for (const name of stampOrder) {
+    const value = s[name];
+    if (value === null) continue;
+    if (!Number.isFinite(value)) return `${name} is not a number`;
+    if (value < s[before]!) return `${name} before ${before}`;
+    before = name;
+  }
+  return null;
+}
+
+/** The same sample with every stamp moved by `by` ms (times between stamps do not change). */
+export function shiftSample(s: Sample, by: Milliseconds): Sample {
+  if (by === 0) return s;
+  const move = (t: Milliseconds | null): Milliseconds | null => (t === null ? null : t + by);
+  const { dns, connected, secured } = s.connection;
+  return {
+    ...s,
+    due: s.due + by,
+    start: s.start + by,
+    written: move(s.written),
+    sent: move(s.sent),
+    headers: move(s.headers),
+    firstFrame: move(s.firstFrame),
+    firstToken: move(s.firstToken),
+    firstVisible: move(s.firstVisible),
+    last: move(s.last),
+    end: move(s.end),
+    connection: { ...s.connection, dns: move(dns), connected: move(connected), secured: move(secured) },
+    deltas: s.deltas.map(([t, kind, tokens]) => [t + by, kind, tokens] as const),
+  };
+}
+
+/** The latest stamp a sample has: its end, or how far it came. */
+export function lastStamp(s: Sample): Milliseconds {
+  const { dns, connected, secured } = s.connection;
+  return Math.max(...[s.start, dns, connected, secured, s.written, s.sent, s.headers, s.firstFrame, s.last, s.end].filter((t) => t !== null));
+}
+
+/** An answer came to its end: streamed (`ok`) or as one JSON body (`not-streaming`). Only these enter a latency distribution. */
+export function completed(s: Sample): boolean {
+  return s.outcome.kind === 'ok' || s.outcome.kind === 'not-streaming';
+}
+
+function since(from: Milliseconds, to: Milliseconds | null): Milliseconds | null {
+  return to === null ? null : to - from;
+}
+
+/** Stamps are sums and differences of doubles: two ways to the same span may differ by this much. */
+function roundingError(span: Milliseconds): Milliseconds {
+  return 1e-6 * Math.max(1, span);
+}
+
+/** Visible tokens of each delta: as the server counts them, or the visible part of N spread over the text by characters. */
+function visibleTokens(s: Sample): { tokens: number[]; approximate: boolean } {
+  const visible = s.deltas.map((delta, d) => delta[1] === 'text' && (s.visibleChars[d] ?? 1) > 0);
+  if (s.deltas.every((delta, d) => !visible[d] || delta[2] !== null)) {
+    // A text delta whose token was counted earlier still shows something: the reader sees at least one piece at firstVisible.
+    const first = visible.indexOf(true);
+    return { tokens: s.deltas.map((delta, d) => (visible[d] ? Math.max(delta[2] ?? 0, d === first ? 1 : 0) : 0)), approximate: false };
+  }
+  const pieces = visible.filter(Boolean).length;
+  const shown = visibleCount(s, pieces);
+  const characters = s.deltas.map((_, d) => (visible[d] ? (s.visibleChars[d] ?? 1) : 0));
+  const all = characters.reduce((sum, c) => sum + c, 0);
+  let seen = 0;
+  let given = 0;
+  const tokens = characters.map((c) => {
+    if (c === 0) return 0;
+    seen += c;
+    const until = Math.max(1, Math.floor((seen * shown) / all + 1e-9));
+    const k = until - given;
+    given = until;
+    return k;
+  });
+  return { tokens, approximate: true };
+}
+
+/** How many of N were visible: all but the reasoning; where reasoning was streamed uncounted, its share of the deltas. */
+function visibleCount(s: Sample, pieces: number): number {
+  const count = s.outputTokens.count;
+  if (count === null) return pieces;
+  if (s.reasoningTokens !== null) return Math.max(1, count - s.reasoningTokens);
+  const streamed = s.streamTokens ?? count;
+  const reasoning = s.deltas.some((delta) => delta[1] === 'reasoning');
+  return Math.max(1, reasoning ? (streamed * pieces) / s.deltas.length : streamed);
+}

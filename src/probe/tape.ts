@@ -14,6 +14,8 @@ export interface Tape {
   readonly status: number | null;
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly reused: boolean;
+  /** The server had closed the reused connection before any response byte, and the request was sent again on a fresh one. */
+  readonly redispatched?: boolean;
   readonly alpn: string | null;
   readonly ending: TapeEnding;
 }

@@ -52,7 +52,7 @@ export function remembering(counter: TokenCounter): TokenCounter {
 /** Longest piece of one word that is given up at a border; scripts without spaces would otherwise lose whole paragraphs. */
 const longestCut = 64;
 const longestCutUnspaced = 8;
-const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]$/u;
+const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]{8}$/u;
 /** Pre-tokens as the byte-pair vocabularies in use cut them, or coarser: a word with the mark before it and its contractions, digits, marks, line breaks, spaces. */
 const preToken = /[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+(?:'[\p{L}\p{M}]*)*|\p{N}+| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+/gu;
 const borderBefore = /(?<=[\p{L}\p{N}]) (?=\p{L})/u;
@@ -74,7 +74,7 @@ function window(text: string): string {
  */
 export function sureHead(text: string): string {
   const last = window(text).match(preToken)?.at(-1)?.length ?? 0;
-  const length = text.length - Math.min(last, unspaced.test(text.slice(-2)) ? longestCutUnspaced : longestCut);
+  const length = text.length - Math.min(last, unspaced.test(text.slice(-2 * longestCutUnspaced)) ? longestCutUnspaced : longestCut);
   const next = text.charCodeAt(length);
   const head = text.slice(0, next >= 0xdc00 && next <= 0xdfff ? Math.max(0, length - 1) : length);
   // Spaces before a digit are cut differently when they end the text.

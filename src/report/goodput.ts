@@ -1,7 +1,7 @@
 /** Which answers were good under an SLO, and whether that is enough. */
 import type { Slo, Verdict } from './report';
 import { chunkGaps, completed, firstVisible, total, tpot, ttft, type Milliseconds, type Sample } from './sample';
-import { percentile, sorted, wilson } from './statistics';
+import { percentile, sorted, wilson, z95 } from './statistics';
 
 /** The limits a request can break. */
 export type SloLimit = 'ttft' | 'firstVisible' | 'tpot' | 'gapP99' | 'total' | 'valid';
@@ -88,10 +88,8 @@ export function breaches(samples: readonly Sample[], slo: Slo, valid?: Validity)
   return { due: due.length, failed, by };
 }
 
-/** How many good answers in a row it takes for the verdict `met` at this attainment (73 for 0.95). Null when no number is enough (attainment 1). */
+/** How many answers, all good, it takes for the verdict `met` (73 for an attainment of 0.95): n/(n + z²) ≥ attainment. Null at 1, which no number proves. */
 export function answersToProve(slo: Slo): number | null {
   if (slo.attainment >= 1) return null;
-  let n = 1;
-  while (wilson(n, n)[0] < slo.attainment) n += Math.max(1, Math.floor(n / 1000));
-  return n;
+  return Math.max(1, Math.ceil((slo.attainment * z95 * z95) / (1 - slo.attainment) - 1e-9));
 }

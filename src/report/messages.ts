@@ -27,7 +27,7 @@ export interface FrameView {
   readonly sampleId: string;
   readonly deltaIndex: number;
   /** Null when tape and text were not kept. */
-  readonly frames: readonly { readonly index: number; readonly t: Milliseconds; readonly gap: Milliseconds | null; readonly read: number; readonly raw: string; readonly text: string; readonly current: boolean }[] | null;
+  readonly frames: readonly { readonly index: number; readonly t: Milliseconds; readonly gap: Milliseconds | null; readonly read: number; readonly raw: string; readonly text: string; readonly current: boolean; /** The delta this frame became, so that choosing the frame chooses its tick; null for frames without content. */ readonly delta?: number | null }[] | null;
 }
 
 /** Text of one answer; `pieces[i]` belongs to `sample.deltas[i]`. Null when not kept. */

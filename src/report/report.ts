@@ -1,6 +1,9 @@
 import type { Caveat } from './caveats';
 import type { Milliseconds, OutcomeKind, Sample } from './sample';
 
+export { buildReport, type ReportInput } from './buildReport';
+export { isReportProblem, parseReport, serialiseFinal, serialiseHeader, serialiseSample, type ReportProblem } from './reportFile';
+
 /** Percentiles with an interval. A bound is null where n is too small for it. */
 export interface Interval {
   readonly p50: readonly [number | null, number | null];
@@ -71,7 +74,7 @@ export interface EndpointSummary {
   readonly alpn: string | null;
   readonly refusedFields: readonly string[];
   readonly price: { readonly currency: string; readonly inputPerMillion: number | null; readonly cachedInputPerMillion: number | null; readonly outputPerMillion: number | null } | null;
-  readonly gpu: { readonly name: string; readonly pricePerHour: number | null; readonly count: number } | null;
+  readonly gpu: { readonly name: string; readonly pricePerHour: number | null; readonly count: number; readonly currency?: string } | null;
 }
 
 /** Where it was measured from. */
@@ -103,6 +106,13 @@ export interface ColdWarm {
   readonly warm: Summary | null;
 }
 
+/** Latencies measured from `due`, when the schedule wanted the request to start; beside those from `start` when requests come at a rate. */
+export interface FromDue {
+  readonly ttft: Summary | null;
+  readonly firstVisible: Summary | null;
+  readonly total: Summary | null;
+}
+
 /**
  * What a run taught: versioned, JSON-safe, shown, saved and compared. No secrets; no prompt or answer text unless `texts` is present.
  * Times in ms, stamps from the window's start, null = none.
@@ -117,6 +127,8 @@ export interface Report {
   /** `start` is 0 by definition; `absolute` is the wall clock of the start (ISO), for people. */
   readonly window: { readonly start: 0; readonly end: Milliseconds; readonly absolute: string };
   readonly summary: Readonly<Record<MetricName, Summary | null>>;
+  /** Only for runs at a rate. */
+  readonly fromDue?: FromDue;
   readonly coldWarm: ColdWarm | null;
   readonly throughput: {
     readonly tokensPerSecond: number | null;

@@ -21,7 +21,7 @@ export type PercentileName = keyof typeof percentiles;
 const tail = 0.025;
 
 /** z of a two-sided 95 % interval. */
-const z95 = 1.959963984540054;
+export const z95 = 1.959963984540054;
 
 /** A sorted copy. Throws a RangeError on NaN, which would make every later number wrong without a sign. */
 export function sorted(values: Iterable<number>): Sorted {

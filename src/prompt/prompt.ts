@@ -65,6 +65,8 @@ export interface Reference {
   readonly call: boolean;
   /** Constant string arguments of the call, in order (format strings). */
   readonly strings: readonly string[];
+  /** Set when only its being there is asked (`x is defined`) or its truth (`if x`), not its value. */
+  readonly tested?: 'defined' | 'truth';
 }
 
 /** Something the host replaces by a value. */
@@ -118,6 +120,8 @@ export interface ControlSpan extends Place {
   readonly branches: readonly Branch[];
   /** True when a condition has an `else`, so one branch is always sent. */
   readonly exhaustive: boolean;
+  /** True for a block of this file that stands inside an included parent: its offsets count in this file again. */
+  readonly local?: boolean;
 }
 
 /** Text of another file put in here. */

@@ -1,0 +1,250 @@
+/** Handlebars (with the helpers of Dotprompt and Semantic Kernel) and Mustache: blocks, partials and helpers over the tokens of the scanner. */
+import { readHelper } from '../expression';
+import { Located } from '../located';
+import type { ControlSpan, Place, Reference, Role, Span } from '../prompt';
+import { roleOf } from './jinja';
+import { scan, type ScanToken } from './scanner';
+import { expressionSpan, findInclude, insideInclude, rawSpan, report, textSpan, type TemplateContext } from './template';
+
+interface Open {
+  readonly token: ScanToken;
+  readonly helper: string;
+  readonly control: ControlSpan['control'] | 'role';
+  readonly binds: readonly string[];
+  readonly name: string | null;
+  readonly references: readonly Reference[];
+  readonly branches: { tag: Place; references: readonly Reference[]; spans: Span[] }[];
+  exhaustive: boolean;
+}
+
+/**
+ * Parses template text into spans. Names inside `#each` and `#with` belong to the item: such a control binds `*` (all bare names);
+ * a Mustache section binds `?` (the item's name or an outer one).
+ */
+export function parseHandlebars(located: Located, language: 'handlebars' | 'mustache', context: TemplateContext): Span[] {
+  return new Builder(located, language, context).run();
+}
+
+class Builder {
+  private readonly stack: Open[] = [];
+  private readonly top: Span[] = [];
+  private readonly inline = new Map<string, Span[]>();
+  private readonly located: Located;
+  private readonly language: 'handlebars' | 'mustache';
+  private readonly context: TemplateContext;
+
+  constructor(located: Located, language: 'handlebars' | 'mustache', context: TemplateContext) {
+    this.located = located;
+    this.language = language;
+    this.context = context;
+  }
+
+  run(): Span[] {
+    const tokens = standalone(this.located.text, scan(this.located.text, this.language));
+    tokens.forEach((token, i) => {
+      this.token(token, tokens[i - 1], tokens[i + 1]);
+    });
+    while (this.stack.length > 0) {
+      const open = this.stack.at(-1)!;
+      report(this.context, this.located, open.token, `{{#${open.helper}}} is never closed.`);
+      this.close(this.located.text.length);
+    }
+    return this.top;
+  }
+
+  private get spans(): Span[] {
+    return this.stack.at(-1)?.branches.at(-1)?.spans ?? this.top;
+  }
+
+  private place(token: ScanToken): Place {
+    return { start: this.located.at(token.start), end: this.located.endAt(token.end) };
+  }
+
+  private token(token: ScanToken, before: ScanToken | undefined, after: ScanToken | undefined): void {
+    if (token.type === 'text') textSpan(this.located, token, before, after, this.spans);
+    else if (token.type === 'raw') {
+      if (token.unclosed === true) report(this.context, this.located, token, 'This tag is never closed; it is read as text.');
+      this.spans.push(rawSpan(this.located, token));
+    } else if (token.type === 'comment') this.comment(token);
+    else this.mustache(token);
+  }
+
+  private comment(token: ScanToken): void {
+    this.spans.push({ kind: 'comment', ...this.place(token), text: this.located.text.slice(token.inner.start, token.inner.end) });
+  }
+
+  private mustache(token: ScanToken): void {
+    const inner = this.located.text.slice(token.inner.start, token.inner.end).trim();
+    const sigil = inner[0] ?? '';
+    if (sigil === '!') this.comment(token);
+    else if (sigil === '#') this.open(token, inner.slice(1).trim());
+    else if (sigil === '/') this.end(token, inner.slice(1).trim());
+    else if (sigil === '>') this.partial(token, inner.slice(1).trim());
+    else if (inner === '^' || /^else\b/.test(inner)) this.otherwise(token, inner.replace(/^(?:\^|else)\s*/, ''));
+    else if (sigil === '^') this.open(token, inner.slice(1).trim(), true);
+    else if (inner === '') report(this.context, this.located, token, 'This expression is empty.');
+    else this.output(token, inner.replace(/^&\s*/, ''));
+  }
+
+  private output(token: ScanToken, inner: string): void {
+    const parts = readHelper(inner);
+    const role = /^role\s+["'](\w+)["']/.exec(inner);
+    if (role !== null && this.language === 'handlebars') this.spans.push({ kind: 'role-mark', ...this.place(token), role: roleOf(role[1]) ?? 'user' });
+    else if (/^media\b/.test(inner) && parts.words.length > 1) this.spans.push({ kind: 'media', ...this.place(token), media: 'image', references: parts.references.slice(1) });
+    else if (/^(?:set|assign)\b/.test(inner) && parts.words.length > 2) this.set(token, parts.words, parts.references.slice(1));
+    else this.spans.push(expressionSpan(this.located, token, inner, parts));
+  }
+
+  /** Semantic Kernel's `{{set "name" value}}`. */
+  private set(token: ScanToken, words: readonly string[], references: readonly Reference[]): void {
+    const tag = this.place(token);
+    const value = words[2]!;
+    this.spans.push({
+      kind: 'control',
+      control: 'set',
+      ...tag,
+      tag,
+      source: this.located.text.slice(token.start, token.end),
+      binds: [words[1]!.replace(/^["']|["']$/g, '')],
+      name: null,
+      references,
+      constant: /^["'\d]/.test(value) ? value.replace(/^["']|["']$/g, '') : null,
+      branches: [],
+      exhaustive: false,
+    });
+  }
+
+  private open(token: ScanToken, inner: string, inverse = false): void {
+    const text = inner.replace(/^[*>]\s*/, '');
+    const parts = readHelper(text);
+    const helper = parts.words[0] ?? '';
+    const decorator = inner[0] === '*' || inner[0] === '>';
+    const control = inverse ? 'condition' : decorator ? 'block' : controlOf(helper, parts.words.length, this.language);
+    const role = /\brole\s*=\s*["']?(\w+)/.exec(text)?.[1];
+    const references = (control === 'condition' ? parts.references.map((r) => ({ ...r, tested: 'truth' as const })) : parts.references).filter(
+      (r, i) => i > 0 || parts.words.length === 1 || r.path !== helper,
+    );
+    const section = control === 'loop' && helper !== 'each';
+    const each = helper === 'each' || helper === 'with' || helper === 'let' || helper === 'list';
+    const tag = this.place(token);
+    this.stack.push({
+      token,
+      helper,
+      control: /^(?:message|chat|role)$/.test(helper) && role !== undefined ? 'role' : control,
+      binds: [...parts.block, ...(each && parts.block.length === 0 ? ['this', '*'] : section ? ['.', '?'] : each ? ['this'] : [])],
+      name: decorator ? (parts.words[0]?.replace(/^["']|["']$/g, '') === 'inline' ? (parts.words[1] ?? '').replace(/^["']|["']$/g, '') : helper) : (role ?? null),
+      references,
+      branches: [{ tag, references, spans: [] }],
+      exhaustive: false,
+    });
+  }
+
+  private otherwise(token: ScanToken, rest: string): void {
+    const open = this.stack.at(-1);
+    if (open === undefined) {
+      report(this.context, this.located, token, 'Nothing is open here.');
+      return;
+    }
+    const references = rest === '' ? [] : readHelper(rest.replace(/^(?:if|unless)\s+/, '')).references.map((r) => ({ ...r, tested: 'truth' as const }));
+    if (rest === '') open.exhaustive = true;
+    open.branches.push({ tag: this.place(token), references, spans: [] });
+  }
+
+  private end(token: ScanToken, name: string): void {
+    const depth = this.stack.findLastIndex((open) => open.helper === name || open.name === name);
+    if (depth < 0) {
+      report(this.context, this.located, token, `No {{#${name}}} is open here.`);
+      return;
+    }
+    while (this.stack.length > depth + 1) {
+      report(this.context, this.located, this.stack.at(-1)!.token, `{{#${this.stack.at(-1)!.helper}}} is never closed.`);
+      this.close(token.start);
+    }
+    const closed = this.close(token.end);
+    if (closed.control === 'role') this.spans.push({ kind: 'role-mark', ...this.place(token), role: 'user' });
+  }
+
+  private close(end: number): Open {
+    const open = this.stack.pop()!;
+    const spans = this.spans;
+    const tag = this.place(open.token);
+    if (open.control === 'role') spans.push({ kind: 'role-mark', ...tag, role: roleOf(open.name ?? undefined) ?? 'user' }, ...open.branches.flatMap((b) => b.spans));
+    else if (open.helper === '*inline' || (open.control === 'block' && open.helper === 'inline')) this.inline.set(open.name ?? '', open.branches[0]!.spans);
+    else {
+      spans.push({
+        kind: 'control',
+        control: open.control,
+        start: tag.start,
+        end: this.located.endAt(end),
+        tag,
+        source: this.located.text.slice(open.token.start, open.token.end),
+        binds: open.binds,
+        name: open.name,
+        references: open.references,
+        constant: null,
+        branches: open.branches,
+        exhaustive: open.exhaustive,
+      });
+    }
+    return open;
+  }
+
+  private partial(token: ScanToken, inner: string): void {
+    const parts = readHelper(inner);
+    const name = parts.words[0] ?? '';
+    const dynamic = name.startsWith('(');
+    const target = dynamic ? null : name.replace(/^["']|["']$/g, '');
+    const inline = target === null ? undefined : this.inline.get(target);
+    const found = target === null || inline !== undefined ? null : findInclude(partialNames(target, this.context.path), this.context);
+    const inside = found === null ? null : insideInclude(this.context, found.path);
+    this.spans.push({
+      kind: 'include',
+      ...this.place(token),
+      source: this.located.text.slice(token.start, token.end),
+      target,
+      references: dynamic ? parts.references : parts.references.slice(1),
+      path: found?.path ?? null,
+      spans: inline ?? (found === null ? null : parseHandlebars(bodyOf(found.text), this.language, inside!)),
+    });
+  }
+}
+
+function controlOf(helper: string, words: number, language: 'handlebars' | 'mustache'): ControlSpan['control'] {
+  if (language === 'mustache') return 'loop';
+  if (helper === 'each' || helper === 'list') return 'loop';
+  if (helper === 'with' || helper === 'let') return 'with';
+  if (/^(?:if|unless|ifEquals|ifEq|ifCond|unlessEquals|eq|is|isnt|compare|and|or)$/.test(helper)) return 'condition';
+  return words === 1 ? 'loop' : 'block';
+}
+
+function partialNames(target: string, from: string): string[] {
+  const extension = /\.[^./\\]+$/.exec(from)?.[0] ?? '';
+  const names = [target, ...[extension, '.hbs', '.handlebars', '.mustache', '.md', '.txt'].filter((e) => e !== '').map((e) => `${target}${e}`)];
+  const underscored = [`_${target}${extension}`, `_${target}.prompt`, `_${target}.hbs`];
+  return [...new Set([...names, ...underscored, ...names.map((n) => `partials/${n}`)])];
+}
+
+function bodyOf(text: string): Located {
+  const front = /^\ufeff?---\r?\n[^]*?\r?\n---[ \t]*(?:\r?\n|$)/.exec(text);
+  return Located.slice(text, front?.[0].length ?? 0);
+}
+
+/** Block tags, comments and partials alone on their line take the line with them. */
+function standalone(text: string, tokens: readonly ScanToken[]): ScanToken[] {
+  const out: ScanToken[] = tokens.map((t) => ({ ...t }));
+  tokens.forEach((token, i) => {
+    const first = text[token.inner.start];
+    const block = token.type === 'comment' || (token.type === 'output' && (first === '#' || first === '/' || first === '^' || first === '!' || /^\s*else\b/.test(text.slice(token.inner.start, token.inner.start + 8))));
+    if (!block) return;
+    const lineStart = text.lastIndexOf('\n', token.start - 1) + 1;
+    const newline = text.indexOf('\n', token.end);
+    const lineEnd = newline < 0 ? text.length : newline + 1;
+    const before = out[i - 1];
+    const after = out[i + 1];
+    const alone = /^[ \t]*$/.test(text.slice(lineStart, token.start)) && /^[ \t]*\r?\n?$/.test(text.slice(token.end, lineEnd));
+    if (!alone || (before !== undefined && before.type !== 'text' && before.end > lineStart) || (after !== undefined && after.type !== 'text' && after.start < lineEnd)) return;
+    if (before?.type === 'text' && before.start <= lineStart) out[i - 1] = { ...before, end: lineStart };
+    if (after?.type === 'text' && after.end >= lineEnd) out[i + 1] = { ...after, start: lineEnd };
+  });
+  return out;
+}

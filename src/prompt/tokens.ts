@@ -54,7 +54,7 @@ const longestCut = 64;
 const longestCutUnspaced = 8;
 const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]{8}$/u;
 /** Pre-tokens as the byte-pair vocabularies in use cut them, or coarser: a word with the mark before it and its contractions, digits, marks, line breaks, spaces. */
-const preToken = /[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+(?:'[\p{L}\p{M}]*)*|\p{N}+| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+/gu;
+const preToken = /[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+(?:'(?:[\p{L}\p{M}]+|$))*|\p{N}+| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+/gu;
 const borderBefore = /(?<=[\p{L}\p{N}]) (?=\p{L})/u;
 
 /** The end of a text, from a place where a token certainly begins. */
@@ -68,17 +68,22 @@ function window(text: string): string {
   return text.slice(-4000);
 }
 
+/** Line breaks at the end merge with further ones, and with the marks before them. */
+const endOfLines = /(?: ?[^\s\p{L}\p{M}\p{N}]+)?[^\S\r\n]*[\r\n]\s*$/u;
+/** Spaces are cut differently at the end of a text than before a digit. */
+const withoutSpaces = (text: string) => text.replace(/[^\S\r\n]+$/u, '');
+
 /**
  * The part of a text whose tokens are sure whatever comes next: the last pre-token (a word, a run of digits, marks or white space) may
  * merge with the continuation, so it is left out.
  */
 export function sureHead(text: string): string {
+  const lines = endOfLines.exec(text.slice(-4000));
+  if (lines !== null) return withoutSpaces(text.slice(0, text.length - lines[0].length));
   const last = window(text).match(preToken)?.at(-1)?.length ?? 0;
   const length = text.length - Math.min(last, unspaced.test(text.slice(-2 * longestCutUnspaced)) ? longestCutUnspaced : longestCut);
   const next = text.charCodeAt(length);
-  const head = text.slice(0, next >= 0xdc00 && next <= 0xdfff ? Math.max(0, length - 1) : length);
-  // Spaces before a digit are cut differently when they end the text.
-  return head.replace(/[^\S\r\n]+$/u, '');
+  return withoutSpaces(text.slice(0, next >= 0xdc00 && next <= 0xdfff ? Math.max(0, length - 1) : length));
 }
 
 /** How one server counts tokens: the request to post (path below the server's origin) and how to read the answer. */

@@ -53,7 +53,7 @@ describe('the sure head of a cut text', () => {
         const all = o200k.encode?.(head + rest) ?? [];
         assert.deepEqual(all.slice(0, sure.length), sure);
       }),
-      { numRuns: 3000 },
+      { numRuns: 3000, seed: 7 },
     );
   });
 });

@@ -1,7 +1,7 @@
 /** Handlebars (with the helpers of Dotprompt and Semantic Kernel) and Mustache: blocks, partials and helpers over the tokens of the scanner. */
 import { readHelper } from '../expression';
 import { Located } from '../located';
-import type { ControlSpan, Place, Reference, Role, Span } from '../prompt';
+import type { ControlSpan, Place, Reference, Span } from '../prompt';
 import { roleOf } from './jinja';
 import { scan, type ScanToken } from './scanner';
 import { expressionSpan, findInclude, insideInclude, rawSpan, report, textSpan, type TemplateContext } from './template';

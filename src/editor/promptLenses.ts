@@ -1,0 +1,74 @@
+import * as vscode from 'vscode';
+import { commandIds } from './manifest';
+import { hashOf, type PromptResults } from './promptResults';
+import { lensNumbers, since, verdictWords } from './resultWords';
+import type { Runs } from './runs';
+import type { Settings } from './settings';
+
+/** Above that, a lens would make typing wait for a hash of the text. */
+const largest = 2_000_000;
+
+/** The lenses above prompt files: the button, and the last run's numbers. */
+export function createPromptLenses(parts: { readonly settings: () => Settings; readonly results: PromptResults; readonly runs: Runs; readonly endpointName: () => string | null }): vscode.Disposable & { refresh(): void; readonly provider: vscode.CodeLensProvider } {
+  const changed = new vscode.EventEmitter<void>();
+  const provider: vscode.CodeLensProvider = {
+    onDidChangeCodeLenses: changed.event,
+    provideCodeLenses(document) {
+      const { lens } = parts.settings();
+      if (!isPromptFile(document, parts.settings())) return [];
+      const top = new vscode.Range(0, 0, 0, 0);
+      const lenses: vscode.CodeLens[] = [];
+      if (lens.probe) lenses.push(new vscode.CodeLens(top, probeLens(document)));
+      const result = lens.result ? resultLens(document) : null;
+      if (result) lenses.push(new vscode.CodeLens(top, result));
+      return lenses;
+    },
+  };
+
+  function probeLens(document: vscode.TextDocument): vscode.Command {
+    const run = parts.runs.current;
+    if (run?.request.source?.uri === document.uri.toString()) {
+      return { title: vscode.l10n.t('$(debug-stop) Stop · {0}/{1}', run.done, run.total), command: commandIds.stop };
+    }
+    return { title: vscode.l10n.t('$(play) Probe'), command: commandIds.probePrompt, arguments: [document.uri] };
+  }
+
+  function resultLens(document: vscode.TextDocument): vscode.Command | null {
+    const result = parts.results.get(document.uri.toString());
+    if (!result) return null;
+    const text = [lensNumbers(result, 'long'), verdictWords(result.verdict)].filter(Boolean).join(' · ') || vscode.l10n.t('no answer came');
+    const stale = staleness(document, result.textHash, result.endpoint, result.at);
+    return { title: stale ? `${text} · ${stale}` : text, command: commandIds.openReport, arguments: [result.reportId], tooltip: vscode.l10n.t('Show this report') };
+  }
+
+  /** In words, because a lens has no colour of its own: why the numbers are not of this text and endpoint, and since when. */
+  function staleness(document: vscode.TextDocument, textHash: string, endpoint: string, at: string): string | null {
+    if (document.getText().length <= largest && hashOf(document.getText()) !== textHash) return vscode.l10n.t('stale: measured {0}, edited since', since(at));
+    const chosen = parts.endpointName();
+    if (chosen !== null && chosen !== endpoint) return vscode.l10n.t('stale: measured {0} on {1}', since(at), endpoint);
+    return null;
+  }
+
+  const registration = vscode.languages.registerCodeLensProvider([{ scheme: 'file' }, { scheme: 'untitled' }, { scheme: 'vscode-remote' }, { scheme: 'vscode-vfs' }], provider);
+  let shown = '';
+  const following = parts.runs.onChange(({ type, run }) => {
+    const now = `${type === 'live' ? '' : type} ${run?.done ?? ''}`;
+    if (now === shown) return;
+    shown = now;
+    changed.fire();
+  });
+  return {
+    provider,
+    refresh: () => changed.fire(),
+    dispose: () => {
+      registration.dispose();
+      following.dispose();
+      changed.dispose();
+    },
+  };
+}
+
+/** Whether a document is one of `firstToken.promptFiles`. */
+export function isPromptFile(document: vscode.TextDocument, settings: Settings): boolean {
+  return vscode.languages.match(settings.promptFiles.map((pattern) => ({ pattern })), document) > 0;
+}

@@ -1,0 +1,58 @@
+import * as vscode from 'vscode';
+import { lensNumbers, verdictWords } from './resultWords';
+import { commandIds } from './manifest';
+import type { Endpoints } from './endpoints';
+import type { PromptResult } from './promptResults';
+import type { Runs } from './runs';
+
+/** The one status bar item: the endpoint, its last numbers, a spinner while a probe runs. Click selects the endpoint. */
+export function createStatusBar(parts: { readonly endpoints: Endpoints; readonly runs: Runs; readonly lastOf: (endpointName: string) => PromptResult | null }): vscode.Disposable & { update(): void } {
+  const item = vscode.window.createStatusBarItem('firstToken.endpoint', vscode.StatusBarAlignment.Left, 10);
+  item.name = vscode.l10n.t('First Token Endpoint');
+  item.command = commandIds.selectEndpoint;
+
+  function update(): void {
+    const run = parts.runs.current;
+    const chosen = parts.endpoints.selected();
+    if (run) {
+      item.text = `$(loading~spin) ${run.request.endpointName}: ${run.done}/${run.total}`;
+      item.tooltip = vscode.l10n.t('First Token: {0} of {1} requests done. Click to choose another endpoint.', run.done, run.total);
+      item.accessibilityInformation = { label: vscode.l10n.t('First Token probes {0}: {1} of {2} requests done', run.request.endpointName, run.done, run.total) };
+      item.show();
+      return;
+    }
+    if (!chosen) {
+      item.hide();
+      return;
+    }
+    const { name, model } = chosen.endpoint;
+    const last = parts.lastOf(name);
+    const numbers = last ? lensNumbers(last, 'short') : '';
+    item.text = `$(pulse) ${name}${numbers ? `: ${numbers}` : ''}`;
+    item.tooltip = tooltip(name, model, last);
+    item.accessibilityInformation = { label: vscode.l10n.t('First Token endpoint {0} {1}', name, numbers) };
+    item.show();
+  }
+
+  const subscriptions = [parts.endpoints.onDidChange(update), parts.runs.onChange(update)];
+  update();
+  return {
+    update,
+    dispose: () => {
+      for (const subscription of subscriptions) subscription.dispose();
+      item.dispose();
+    },
+  };
+}
+
+function tooltip(name: string, model: string | null, last: PromptResult | null): vscode.MarkdownString {
+  const text = new vscode.MarkdownString('', true);
+  text.appendText(model ? `${name} · ${model}` : name);
+  if (last) {
+    text.appendMarkdown('\n\n');
+    text.appendText([verdictWords(last.verdict), lensNumbers(last, 'long'), new Date(last.at).toLocaleString()].filter(Boolean).join(' · '));
+  }
+  text.appendMarkdown('\n\n');
+  text.appendText(vscode.l10n.t('Click to choose another endpoint.'));
+  return text;
+}

@@ -11,9 +11,9 @@ export type { Part } from './recorderMessages';
 
 /** What the decoder knows about a running exchange; the recorder itself reads no text. */
 export interface Progress {
-  readonly firstToken: Milliseconds | null;
-  /** The dialect's end marker has arrived. */
-  readonly ended: boolean;
+  firstToken(): Milliseconds | null;
+  /** The dialect's end marker has arrived. Asked only when nothing came for a second. */
+  ended(): boolean;
 }
 
 /** One request to record. Without `progress` the first body byte counts as a token. */
@@ -21,8 +21,8 @@ export interface RecordRequest {
   readonly id: string;
   readonly request: WireRequest;
   readonly timeouts: Timeouts;
-  /** Asked after every part; what it says decides the first-token limit and arms the stall limit. */
-  readonly progress?: () => Progress;
+  /** What it says decides the first-token limit, arms the stall limit and closes a stream that was left open. */
+  readonly progress?: Progress;
 }
 
 /** Records exchanges in a thread of its own. */
@@ -183,14 +183,18 @@ class Running {
 
   receive(part: Part, flushed: boolean): void {
     this.#accept(part);
-    const { firstToken, ended } = this.#progress();
+    const firstToken = this.#firstToken();
     if (firstToken !== null && !this.#tokenTold) {
       this.#tokenTold = true;
       this.#post({ type: 'token', id: this.#shot.id });
     }
-    if (ended) {this.#grace ??= setTimeout(() => {
-      this.#end({ kind: 'closed', message: 'The server left the stream open after its end marker.' });
-    }, graceAfterEnd);}
+    if (this.#grace) {
+      this.#grace.refresh();
+    } else if (this.#shot.progress) {
+      this.#grace = setTimeout(() => {
+        if (this.#shot.progress?.ended()) this.#end({ kind: 'closed', message: 'The server left the stream open after its end marker.' });
+      }, graceAfterEnd);
+    }
     if (flushed) this.#judgeFirstToken(firstToken);
   }
 
@@ -211,8 +215,9 @@ class Running {
     if (part.stamps.length > 0) this.#onPart?.(part);
   }
 
-  #progress(): Progress {
-    return this.#shot.progress?.() ?? { firstToken: this.#parts.find((part) => part.stamps.length > 0)?.stamps[0] ?? null, ended: false };
+  #firstToken(): Milliseconds | null {
+    if (this.#shot.progress) return this.#shot.progress.firstToken();
+    return this.#parts.find((part) => part.stamps.length > 0)?.stamps[0] ?? null;
   }
 
   #arm(after: Milliseconds): void {

@@ -1,0 +1,62 @@
+/** A tape and its decoded stream become a Sample: plain numbers, counted from the run's origin, with no text and no secret in it. */
+import type { Milliseconds, Outcome, Sample } from '../report/sample';
+import type { Decoded } from './decode';
+import type { Redact } from './redact';
+import type { Tape } from './tape';
+
+/** What the schedule knows about a request. */
+export interface Attempted {
+  readonly id: string;
+  readonly role: Sample['role'];
+  /** Stamp of the clock. */
+  readonly due: Milliseconds;
+  readonly labels: Sample['labels'];
+}
+
+const rawLimit = 2000;
+
+/** Assembles a sample with stamps counted from `origin`. */
+export function assembleSample(attempted: Attempted, tape: Tape, decoded: Decoded, outcome: Outcome, origin: Milliseconds, redact: Redact): Sample {
+  const at = (t: Milliseconds | null | undefined): Milliseconds | null => (t === null || t === undefined ? null : t - origin);
+  const { phases } = tape;
+  const { arrivals } = decoded;
+  return {
+    id: attempted.id,
+    role: attempted.role,
+    due: attempted.due - origin,
+    start: phases.start - origin,
+    written: at(phases.written),
+    sent: at(phases.sent),
+    headers: at(phases.headers),
+    firstFrame: at(decoded.firstFrame),
+    firstToken: at(arrivals[0]?.t),
+    firstVisible: at(arrivals.find((arrival) => arrival.kind === 'text')?.t),
+    last: at(arrivals.at(-1)?.t),
+    end: at(decoded.end ?? phases.bodyEnd),
+    connection: { reused: tape.reused, dns: at(phases.dns), connected: at(phases.connected), secured: at(phases.secured), alpn: tape.alpn },
+    outputTokens: decoded.outputTokens,
+    streamTokens: decoded.streamTokens,
+    reasoningTokens: decoded.reasoningTokens,
+    n1: decoded.n1,
+    promptTokens: decoded.promptTokens,
+    cachedTokens: decoded.cachedTokens,
+    outcome: redactOutcome(outcome, redact),
+    finish: decoded.finish,
+    deltas: arrivals.map((arrival) => [arrival.t - origin, arrival.kind, arrival.tokens] as const),
+    visibleChars: arrivals.map((arrival) => (arrival.kind === 'text' ? Array.from(arrival.text).length : 0)),
+    reads: decoded.reads,
+    maxDeltasPerRead: decoded.maxDeltasPerRead,
+    bytes: decoded.bytes,
+    serverTimings: decoded.serverTimings,
+    flags: tape.redispatched ? [...decoded.flags, 'connection-closed-by-server'] : decoded.flags,
+    labels: attempted.labels,
+  };
+}
+
+function redactOutcome(outcome: Outcome, redact: Redact): Outcome {
+  return {
+    ...outcome,
+    ...(outcome.message === undefined ? {} : { message: redact(outcome.message).slice(0, rawLimit) }),
+    ...(outcome.raw === undefined ? {} : { raw: redact(outcome.raw).slice(0, rawLimit) }),
+  };
+}

@@ -1,0 +1,94 @@
+/** One tape as a file, for bug reports and fixtures: JSON with the bytes in Base64, without secrets. The request is not in it. */
+import * as v from 'valibot';
+import type { DialectId } from './dialect/dialect';
+import { apis } from './endpoint';
+import type { Tape } from './tape';
+
+const schemaName = 'first-token/tape@1';
+
+/** A tape as read from a file. */
+export interface SavedTape {
+  readonly api: DialectId;
+  readonly tape: Tape;
+}
+
+/** Response headers that may hold a secret or say who asked. */
+const droppedHeaders = /^(set-cookie2?|cookie|authorization|proxy-.*|www-authenticate|.*(api-?key|token|secret|session|account|organization|project|user).*)$/i;
+
+/**
+ * Writes a tape. Headers that may hold secrets are dropped, queries cut off, and each secret is overwritten in place by as many
+ * asterisks, so that offsets stay. `secrets`: the key, header values and query values of the request.
+ */
+export function serialiseTape(tape: Tape, api: DialectId, secrets: readonly string[]): string {
+  const forms = secretForms(secrets);
+  const clean = (text: string): string => forms.reduce((left, secret) => left.replaceAll(secret, '*'.repeat(secret.length)), text);
+  const ending = 'message' in tape.ending ? { ...tape.ending, message: clean(tape.ending.message) } : tape.ending;
+  return `${JSON.stringify({
+    schema: schemaName,
+    api,
+    id: tape.id,
+    status: tape.status,
+    headers: tape.headers.filter(([name]) => !droppedHeaders.test(name) || /ratelimit/i.test(name)).map(([name, value]) => [name, clean(value.replace(/\?[^\s"]*/g, ''))]),
+    phases: tape.phases,
+    reused: tape.reused,
+    ...(tape.redispatched === undefined ? {} : { redispatched: tape.redispatched }),
+    alpn: tape.alpn,
+    ending,
+    stamps: Array.from(tape.stamps),
+    ends: Array.from(tape.ends),
+    bytes: Buffer.from(overwritten(tape.bytes, forms)).toString('base64'),
+  })}\n`;
+}
+
+function secretForms(secrets: readonly string[]): string[] {
+  const bare = secrets.map((secret) => secret.replace(/^(Bearer|Basic|Token)\s+/i, '')).filter((secret) => secret.length >= 6);
+  return [...new Set(bare.flatMap((secret) => [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)]))].sort((a, b) => b.length - a.length);
+}
+
+function overwritten(bytes: Uint8Array, secrets: readonly string[]): Uint8Array {
+  const copy = Buffer.from(bytes);
+  for (const secret of secrets) {
+    const needle = Buffer.from(secret);
+    for (let at = copy.indexOf(needle); at >= 0; at = copy.indexOf(needle, at + needle.length)) copy.fill('*', at, at + needle.length);
+  }
+  return copy;
+}
+
+const stamp = v.nullable(v.number());
+const shape = v.object({
+  schema: v.literal(schemaName),
+  api: v.picklist(apis.filter((api): api is DialectId => api !== 'auto')),
+  id: v.string(),
+  status: v.nullable(v.number()),
+  headers: v.array(v.tuple([v.string(), v.string()])),
+  phases: v.object({ start: v.number(), dns: stamp, connected: stamp, secured: stamp, written: stamp, sent: stamp, headers: stamp, bodyEnd: stamp }),
+  reused: v.boolean(),
+  redispatched: v.exactOptional(v.boolean()),
+  alpn: v.nullable(v.string()),
+  ending: v.variant('kind', [
+    v.object({ kind: v.picklist(['complete', 'cancelled']) }),
+    v.object({ kind: v.picklist(['closed', 'dns', 'connect', 'tls']), message: v.string() }),
+    v.object({ kind: v.picklist(['timeout-first-token', 'timeout-stall', 'timeout-total']), limit: v.number() }),
+  ]),
+  stamps: v.array(v.number()),
+  ends: v.array(v.number()),
+  bytes: v.string(),
+});
+
+/** Reads a tape file; a string says in plain words why it is none. Never throws. */
+export function parseTape(text: string): SavedTape | string {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    return 'This is not a tape: it is not JSON.';
+  }
+  const found = (json as { schema?: unknown } | null)?.schema;
+  if (typeof found === 'string' && found.startsWith('first-token/tape@') && found !== schemaName) return `This tape is of version ${found.slice(17)}; this First Token reads version 1.`;
+  const read = v.safeParse(shape, json);
+  if (!read.success) return `This is not a tape of First Token: ${read.issues[0].message} (${v.getDotPath(read.issues[0]) ?? 'top'}).`;
+  const { schema: _schema, api, stamps, ends, bytes, ...rest } = read.output;
+  const body = new Uint8Array(Buffer.from(bytes, 'base64'));
+  if (stamps.length !== ends.length || (ends.at(-1) ?? 0) !== body.length || ends.some((end, k) => end < (ends[k - 1] ?? 0))) return 'This tape is damaged: its reads do not add up to its bytes.';
+  return { api, tape: { ...rest, ending: rest.ending as Tape['ending'], stamps: Float64Array.from(stamps), ends: Uint32Array.from(ends), bytes: body } };
+}

@@ -1,0 +1,168 @@
+/** POST /v1/chat/completions, as vLLM and its look-alikes speak it. */
+import { renderChat, tokenBytes, type TemplateMessage } from '../splitter';
+import type { Piece } from '../answer';
+import { contentText, fieldsOf, invalid, objectList, optionalBoolean, optionalCount, optionalFields, optionalString, stopStrings, type Fields } from './bodyFields';
+import { bearer, done, sse, type Ask, type End, type Face, type RawRequest, type Tally, type Voice, type VoiceContext, type WireFrame } from './face';
+import { openaiError, refuseLikeOpenai } from './openaiErrors';
+import { openaiUsage } from './openaiUsage';
+
+/** The chat face. */
+export const openaiChat: Face = {
+  id: 'openai-chat',
+  routes: [{ path: /^(?:\/openai)?(?:\/v1)?\/chat\/completions$/, read: readChat, voice: chatVoice }],
+  key: bearer,
+  refuse: refuseLikeOpenai,
+};
+
+/** Reads a chat body. Throws `Refused` naming the field. */
+export function readChat(request: RawRequest): Ask {
+  const body = fieldsOf(request.body);
+  const messages = objectList(body, 'messages').map(readMessage);
+  const tools = Array.isArray(body.tools) && body.tools.length > 0 ? body.tools : null;
+  return { ...readOpenaiFields(body), prompt: renderChat(messages, tools ? JSON.stringify(tools) : null), form: readForm(body, tools) };
+}
+
+function readMessage(message: Fields, index: number): TemplateMessage {
+  if (typeof message.role !== 'string') throw invalid('messages', `messages[${index}].role: a string is expected.`);
+  const calls = Array.isArray(message.tool_calls) ? JSON.stringify(message.tool_calls) : '';
+  return { role: message.role, text: contentText(message.content, `messages[${index}].content`) + calls };
+}
+
+function readForm(body: Fields, tools: readonly unknown[] | null): Ask['form'] {
+  const choice = body.tool_choice;
+  if (tools && choice !== undefined && choice !== 'none' && choice !== 'auto') {
+    const wanted = typeof choice === 'object' && choice !== null ? optionalFields(choice as Fields, 'function').name : undefined;
+    const first = optionalFields(fieldsOf(tools[0], 'tools[0]'), 'function').name;
+    return { kind: 'tool', name: String(wanted ?? first ?? 'tool') };
+  }
+  const type = optionalFields(body, 'response_format').type;
+  return { kind: type === 'json_object' || type === 'json_schema' ? 'json' : 'text' };
+}
+
+/** Fields that chat and completions share; `prompt` and `form` are the caller's. */
+export function readOpenaiFields(body: Fields): Omit<Ask, 'prompt' | 'form'> {
+  const choices = optionalCount(body, 'n');
+  if (choices !== null && choices > 1) throw invalid('n', 'n: only one choice is supported.');
+  const streamOptions = body.stream_options;
+  const stream = optionalBoolean(body, 'stream', false);
+  if (streamOptions !== undefined && streamOptions !== null && !stream) throw invalid('stream_options', 'Stream options can only be defined when `stream=True`.');
+  return {
+    model: optionalString(body, 'model'),
+    maxTokens: optionalCount(body, 'max_completion_tokens') ?? optionalCount(body, 'max_tokens'),
+    minTokens: optionalCount(body, 'min_tokens', 0) ?? 0,
+    ignoreEos: optionalBoolean(body, 'ignore_eos', false),
+    stop: stopStrings(body),
+    stream,
+    salt: optionalString(body, 'cache_salt') ?? '',
+    seed: optionalCount(body, 'seed', 0),
+    user: optionalString(body, 'user'),
+    priority: optionalCount(body, 'priority', -1_000_000),
+    thinking: optionalFields(body, 'chat_template_kwargs').enable_thinking !== false && body.reasoning_effort !== 'none',
+  };
+}
+
+/** What the client asked to be told while the answer streams. */
+export interface StreamWishes {
+  readonly usage: boolean;
+  readonly continuousUsage: boolean;
+  readonly tokenIds: boolean;
+  readonly logprobs: boolean;
+}
+
+/** Reads `stream_options`, `return_token_ids` and `logprobs`. */
+export function readWishes(body: Fields): StreamWishes {
+  const options = optionalFields(body, 'stream_options');
+  const usage = optionalBoolean(options, 'include_usage', false);
+  return {
+    usage,
+    continuousUsage: usage && optionalBoolean(options, 'continuous_usage_stats', false),
+    tokenIds: optionalBoolean(body, 'return_token_ids', false),
+    logprobs: body.logprobs === true || (typeof body.logprobs === 'number' && body.logprobs > 0),
+  };
+}
+
+/** Words an answer as chat completion chunks. */
+export function chatVoice(ask: Ask, request: RawRequest, context: VoiceContext): Voice {
+  return new ChatVoice(ask, readWishes(fieldsOf(request.body)), context);
+}
+
+class ChatVoice implements Voice {
+  readonly contentType = 'text/event-stream; charset=utf-8';
+  readonly #ask: Ask;
+  readonly #wishes: StreamWishes;
+  readonly #context: VoiceContext;
+  #toolNamed = false;
+
+  constructor(ask: Ask, wishes: StreamWishes, context: VoiceContext) {
+    this.#ask = ask;
+    this.#wishes = wishes;
+    this.#context = context;
+  }
+
+  open(tally: Tally): WireFrame[] {
+    const extra = this.#wishes.tokenIds ? { prompt_token_ids: this.#ask.prompt } : {};
+    return [this.#chunk({ delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null }, 0, { ...tally, outputTokens: 0 }, extra)];
+  }
+
+  say(pieces: readonly Piece[], tally: Tally): WireFrame[] {
+    return pieces
+      .filter((piece) => piece.kind !== 'hidden')
+      .map((piece) => {
+        const choice: Record<string, unknown> = { delta: this.#delta(piece), logprobs: this.#wishes.logprobs ? logprobs(piece.ids) : null, finish_reason: null };
+        if (this.#wishes.tokenIds) choice.token_ids = piece.ids;
+        return this.#chunk(choice, piece.ids.length, tally);
+      });
+  }
+
+  #delta({ kind, text }: Piece): Record<string, unknown> {
+    if (kind === 'reasoning') return { [this.#context.flavour.reasoningField]: text };
+    if (kind !== 'tool') return { content: text };
+    const call: Record<string, unknown> = { index: 0, function: { arguments: text } };
+    if (!this.#toolNamed) Object.assign(call, { id: `call_${this.#context.id}`, type: 'function', function: { name: this.#context.answer.tool, arguments: text } });
+    this.#toolNamed = true;
+    return { tool_calls: [call] };
+  }
+
+  close(end: End): WireFrame[] {
+    const finish = { delta: {}, logprobs: null, finish_reason: finishReason(end), stop_reason: null };
+    const frames = [this.#chunk(finish, 0, end)];
+    if (this.#wishes.usage) frames.push(sse({ ...this.#head(), choices: [], usage: openaiUsage(end, this.#context.flavour) }));
+    return [...frames, done];
+  }
+
+  fail(problem: Parameters<typeof openaiError>[0]): WireFrame[] {
+    return [sse(openaiError(problem)), done];
+  }
+
+  whole(end: End): unknown {
+    const { context, flavour } = { context: this.#context, flavour: this.#context.flavour };
+    const message: Record<string, unknown> = { role: 'assistant', content: end.finish === 'tool' ? null : end.text };
+    if (end.reasoning !== '') message[flavour.reasoningField] = end.reasoning;
+    if (end.finish === 'tool') message.tool_calls = [{ id: `call_${context.id}`, type: 'function', function: { name: context.answer.tool, arguments: end.toolArguments } }];
+    const choice = { index: 0, message, logprobs: null, finish_reason: finishReason(end) };
+    return { ...this.#head(), object: 'chat.completion', choices: [choice], usage: openaiUsage(end, flavour) };
+  }
+
+  #head(): Record<string, unknown> {
+    const { id, created, model } = this.#context;
+    return { id: `chatcmpl-${id}`, object: 'chat.completion.chunk', created, model };
+  }
+
+  #chunk(choice: Record<string, unknown>, tokens: number, tally: Tally, extra: Record<string, unknown> = {}): WireFrame {
+    const usage = this.#wishes.continuousUsage ? { usage: openaiUsage(tally, this.#context.flavour, false) } : {};
+    return sse({ ...this.#head(), choices: [{ index: 0, ...choice }], ...usage, ...extra }, tokens);
+  }
+}
+
+/** OpenAI's name for why an answer ended. */
+export function finishReason({ finish }: End): string {
+  return finish === 'tool' ? 'tool_calls' : finish;
+}
+
+function logprobs(ids: readonly number[]): Record<string, unknown> {
+  const content = ids.map((id) => {
+    const bytes = tokenBytes(id);
+    return { token: new TextDecoder().decode(bytes), logprob: -0.1, bytes: [...bytes], top_logprobs: [] };
+  });
+  return { content };
+}

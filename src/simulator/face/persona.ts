@@ -1,0 +1,32 @@
+/** A server as a whole: the APIs it speaks and the paths by which it can be recognised. */
+import type { Load } from '../engine';
+import type { Ledger } from '../ledger';
+import type { SimulatorSettings } from '../settings';
+import type { Face, Flavour, RawRequest, Reply } from './face';
+
+/** What the paths beside generation may look at. */
+export interface ServerView {
+  readonly settings: SimulatorSettings;
+  readonly ledger: Ledger;
+  load(): Load;
+  resetCache(): void;
+}
+
+/** A path that does not generate. `answer` may throw `Refused`. */
+export interface PlainRoute {
+  readonly method: 'GET' | 'POST';
+  readonly path: RegExp;
+  answer(request: RawRequest, server: ServerView): Reply;
+  /** Answered without a key, as health checks are. */
+  readonly open?: boolean;
+}
+
+/** One server software. The first face words refusals of unknown paths. */
+export interface Persona {
+  readonly id: string;
+  readonly faces: readonly [Face, ...Face[]];
+  readonly plain: readonly PlainRoute[];
+  readonly flavour: Omit<Flavour, 'cachedTokens'>;
+  /** Response headers of every answer. */
+  readonly headers?: Readonly<Record<string, string>>;
+}

@@ -32,7 +32,12 @@ export function splitTime(s: Sample): Parts | null {
 
 function stallTime(gaps: readonly Milliseconds[]): Milliseconds {
   const usual = median(gaps) ?? 0;
-  return gaps.reduce((sum, gap) => sum + (gap > stallRatio * usual && gap >= stallLeast ? gap - usual : 0), 0);
+  return gaps.reduce((sum, gap) => sum + (isStall(gap, usual) ? gap - usual : 0), 0);
+}
+
+/** True for a gap that stands out from the request's usual one as a visible pause: five times as long, and at least 100 ms. */
+export function isStall(gap: Milliseconds, usual: Milliseconds): boolean {
+  return gap >= stallLeast && gap > stallRatio * usual;
 }
 
 /** Mean time per part over the answers, the largest part, and a sentence. */

@@ -1,0 +1,467 @@
+/** Where a prompt's reusable prefix ends, what can be taken from the cache under a rule, and what each changing place costs. */
+import type { FormatId, Judgement, Piece, Prompt, Scope, Volatility } from './prompt';
+import { ageOf, knowsModel, readFactor, reusable, type CacheRule, type Layout, type LayoutBlock, type Reuse } from './rules';
+import { sureHead, type TokenCounter, type TokenCountSource } from './tokens';
+
+/** True when a place of this class differs between two requests that should share a prefix. `unknown` does not count as changing. */
+export function changesWithin(volatility: Volatility, scope: Scope): boolean {
+  switch (volatility) {
+    case 'day':
+    case 'minute':
+    case 'request':
+      return true;
+    case 'session':
+      return scope === 'everyone';
+    case 'constant':
+    case 'deploy':
+    case 'unknown':
+      return false;
+  }
+}
+
+/** One place whose value is not known to stay the same. Offsets in UTF-16 units of the file, end exclusive; `line` from 1. */
+export interface ChangingPlace {
+  readonly start: number;
+  readonly end: number;
+  readonly line: number;
+  /** The place as written, at most 80 characters. */
+  readonly text: string;
+  /** `variant`: a condition, which multiplies the prefixes and breaks none; `history`: the conversation itself, which only grows. */
+  readonly kind: 'value' | 'loop' | 'variant' | 'media' | 'history';
+  readonly judgement: Judgement;
+  /** True when it differs between the requests of the scope. */
+  readonly changes: boolean;
+  /** Static tokens behind it in the same or a later slot that every request computes again because of it; 0 for a variant or history. */
+  readonly lostTokens: number;
+  /** True when `changes` and at least `minLostTokens` are lost. */
+  readonly matters: boolean;
+  /** Index of the piece. */
+  readonly piece: number;
+}
+
+/** The numbers for one scope. Tokens are those of the text in the file; values are not counted. */
+export interface PrefixNumbers {
+  readonly total: number;
+  /** Tokens before the first place that changes, cut back to a sure token border. */
+  readonly common: number;
+  readonly reuse: Reuse;
+  /** The first place that changes, or null when none does. */
+  readonly end: ChangingPlace | null;
+}
+
+/** What is known about the cache use of one prompt under one rule. */
+export interface PrefixReport extends PrefixNumbers {
+  readonly rule: CacheRule;
+  readonly model: string | null;
+  readonly modelKnown: boolean;
+  readonly scope: Scope;
+  readonly source: TokenCountSource;
+  /** Numbers for requests that take the same branches of every condition; the same as above when no condition comes first. */
+  readonly sameVariant: PrefixNumbers;
+  /** Number of different prefixes that the conditions before the end of `sameVariant` make (at most 1,000,000). */
+  readonly variants: number;
+  readonly scopes: Readonly<Record<Scope, PrefixNumbers>>;
+  /** Every place that is not known to be constant or fixed per deployment, in render order. */
+  readonly places: readonly ChangingPlace[];
+  /** Names before the end about which nothing is known: the prefix holds while they keep their values. */
+  readonly whileKept: readonly string[];
+  readonly qualifiers: { readonly upTo: boolean; readonly about: boolean; readonly hidden: string | null };
+  /** True when nothing in the prompt is ever replaced. */
+  readonly allStatic: boolean;
+  /** True when the rule is older than 180 days or does not know the model: raises no warning by itself. */
+  readonly ruleUnsure: boolean;
+  readonly layout: Layout;
+  /** The lens at the top of the file. */
+  readonly sentence: string;
+}
+
+/** What `analysePrefix` needs beside the prompt. */
+export interface PrefixOptions {
+  readonly rule: CacheRule;
+  readonly model: string | null;
+  readonly scope: Scope;
+  readonly counter: TokenCounter;
+  /** The prompt unrolled, in render order. */
+  readonly pieces: readonly Piece[];
+  /** The whole text of the file. */
+  readonly text: string;
+  readonly format: FormatId;
+  /** Static tokens behind a place from which on it matters; 256 by default. */
+  readonly minLostTokens?: number;
+  /** ISO date, for the age of the rule. */
+  readonly today: string;
+}
+
+const markable: ReadonlySet<FormatId> = new Set<FormatId>(['request-json', 'request-jsonl', 'baml']);
+const hostWritesMore: ReadonlySet<FormatId> = new Set<FormatId>(['markdown', 'claude-markdown']);
+
+interface Counted {
+  readonly pieces: readonly Piece[];
+  /** Index of each piece in the list that was given. */
+  readonly origin: readonly number[];
+  /** Tokens of the static run that begins at a piece; 0 elsewhere. */
+  readonly tokens: Float64Array;
+  /** Index of the first piece of the static run that ends just before a piece, or -1. */
+  readonly runBefore: Int32Array;
+  readonly runText: ReadonlyMap<number, string>;
+  /** Branch with the most tokens, by the place of the condition. */
+  readonly largest: ReadonlyMap<number, number>;
+}
+
+const isSilent = (piece: Piece) => piece.kind === 'point' && !piece.variant && !(piece.span.kind === 'control' && piece.span.control === 'loop');
+const sameBranches = (a: Piece, b: Piece) => a.branches.length === b.branches.length && a.branches.every((step, i) => step.control === b.branches[i]?.control && step.branch === b.branches[i].branch);
+
+/** Joins neighbouring static pieces into runs, so that a comment or a `set` between two texts does not move a token border. */
+function countRuns(pieces: readonly Piece[], origin: readonly number[], counter: TokenCounter): Counted {
+  const tokens = new Float64Array(pieces.length);
+  const runBefore = new Int32Array(pieces.length).fill(-1);
+  const runText = new Map<number, string>();
+  let begin = -1;
+  let last = -1;
+  let texts: string[] = [];
+  const close = () => {
+    if (begin < 0) return;
+    const text = texts.join('');
+    tokens[begin] = counter.count(text);
+    runText.set(begin, text);
+  };
+  pieces.forEach((piece, i) => {
+    const first = begin < 0 ? undefined : pieces[begin];
+    const continues = first !== undefined && first.part === piece.part && sameBranches(first, piece) && first.loop === piece.loop;
+    runBefore[i] = pieces[last]?.part === piece.part ? last : -1;
+    if (piece.kind === 'static') {
+      if (!continues) {
+        close();
+        begin = i;
+        texts = [];
+      }
+      last = begin;
+      texts.push(piece.text);
+      return;
+    }
+    if (piece.kind !== 'point') last = -1;
+    if (!(continues && isSilent(piece)) && piece.kind !== 'mark') {
+      close();
+      begin = -1;
+      texts = [];
+    }
+  });
+  close();
+  return { pieces, origin, tokens, runBefore, runText, largest: largestBranches(pieces, tokens) };
+}
+
+function largestBranches(pieces: readonly Piece[], tokens: Float64Array): ReadonlyMap<number, number> {
+  const weights = new Map<number, Map<number, number>>();
+  pieces.forEach((piece, i) => {
+    for (const step of piece.branches) {
+      const branches = weights.get(step.control) ?? new Map<number, number>();
+      branches.set(step.branch, (branches.get(step.branch) ?? 0) + (tokens[i] ?? 0));
+      weights.set(step.control, branches);
+    }
+  });
+  const largest = new Map<number, number>();
+  for (const [control, branches] of weights) {
+    const [best] = [...branches].reduce((a, b) => (b[1] > a[1] ? b : a));
+    largest.set(control, best);
+  }
+  return largest;
+}
+
+type Path = (piece: Piece) => boolean;
+
+/** One way through the conditions: the branches around `through`, and the largest branch of every other. */
+function pathThrough(counted: Counted, through: Piece | undefined): Path {
+  const forced = new Map(through?.branches.map((step) => [step.control, step.branch]));
+  return (piece) => piece.branches.every((step) => (forced.get(step.control) ?? counted.largest.get(step.control)) === step.branch);
+}
+
+function placeKind(piece: Piece): ChangingPlace['kind'] | null {
+  if (piece.history) return 'history';
+  if (piece.kind === 'value') return piece.span.kind === 'expression' && !piece.span.output ? null : 'value';
+  if (piece.kind === 'media') return 'media';
+  if (piece.kind !== 'point') return null;
+  return piece.variant ? 'variant' : isSilent(piece) ? null : 'loop';
+}
+
+const startsOfLines = (text: string) => {
+  const starts = [0];
+  for (const match of text.matchAll(/\r\n|\r|\n/g)) starts.push(match.index + match[0].length);
+  return starts;
+};
+
+/** Line from 1 of an offset, given the ascending starts of all lines. */
+function lineAt(starts: readonly number[], offset: number): number {
+  let low = 0;
+  let high = starts.length;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if ((starts[middle] ?? 0) <= offset) low = middle;
+    else high = middle;
+  }
+  return low + 1;
+}
+
+const shown = (source: string) => {
+  const line = source.replace(/\s+/g, ' ');
+  return line.length > 80 ? `${line.slice(0, 79)}…` : line;
+};
+
+/**
+ * Static tokens behind each piece: the text after it on a path through it, without the bodies of loops that change themselves.
+ * Sums from the end serve all pieces outside conditions; inside one only the rest of the outermost condition is walked.
+ */
+function tailCounter(counted: Counted, scope: Scope): (index: number) => number {
+  const { pieces, tokens, largest } = counted;
+  const size = pieces.length;
+  const own = (i: number) => (changesWithin(pieces[i]?.loop ?? 'constant', scope) ? 0 : (tokens[i] ?? 0));
+  const onDefault = pathThrough(counted, undefined);
+  const suffix = new Float64Array(size + 1);
+  const outermostEnd = new Int32Array(size + 1).fill(size);
+  for (let i = size - 1; i >= 0; i -= 1) {
+    const piece = pieces[i];
+    if (piece === undefined) continue;
+    suffix[i] = (suffix[i + 1] ?? 0) + (onDefault(piece) ? own(i) : 0);
+    const outer = piece.branches[0]?.control;
+    outermostEnd[i] = outer !== undefined && pieces[i + 1]?.branches[0]?.control === outer ? (outermostEnd[i + 1] ?? size) : i + 1;
+  }
+  return (index) => {
+    const piece = pieces[index];
+    if (piece === undefined) return 0;
+    if (piece.branches.length === 0) return suffix[index + 1] ?? 0;
+    const end = outermostEnd[index] ?? size;
+    const forced = new Map(piece.branches.map((step) => [step.control, step.branch]));
+    let sum = suffix[end] ?? 0;
+    for (let i = index + 1; i < end; i += 1) {
+      if (pieces[i]?.branches.every((step) => (forced.get(step.control) ?? largest.get(step.control)) === step.branch) === true) sum += own(i);
+    }
+    return sum;
+  };
+}
+
+function findPlaces(counted: Counted, options: PrefixOptions): readonly ChangingPlace[] {
+  const starts = startsOfLines(options.text);
+  const tail = tailCounter(counted, options.scope);
+  const threshold = options.minLostTokens ?? 256;
+  return counted.pieces.flatMap((piece, i): ChangingPlace[] => {
+    const kind = placeKind(piece);
+    const { volatility } = piece.judgement;
+    if (kind === null || volatility === 'constant' || volatility === 'deploy') return [];
+    const changes = changesWithin(volatility, options.scope);
+    const lostTokens = kind === 'variant' || kind === 'history' ? 0 : tail(i);
+    const text = shown(options.text.slice(piece.start, piece.end));
+    return [{ start: piece.start, end: piece.end, line: lineAt(starts, piece.start), text, kind, judgement: piece.judgement, changes, lostTokens, matters: changes && lostTokens >= threshold, piece: i }];
+  });
+}
+
+function blocksOf(counted: Counted, prompt: Prompt, path: Path, breaker: number): { readonly blocks: readonly LayoutBlock[]; readonly total: number } {
+  let total = 0;
+  const ends = new Map<number, number>();
+  const marks = new Map<number, { readonly ttl: string | null }>();
+  counted.pieces.forEach((piece, i) => {
+    if (!path(piece)) return;
+    total += counted.tokens[i] ?? 0;
+    // The changing value itself has a length of at least one token, which keeps what ends with it behind the common prefix.
+    ends.set(piece.part, total + (breaker >= 0 && i >= breaker ? 1 : 0));
+    if (piece.kind === 'mark' && piece.span.kind === 'cache-mark') marks.set(piece.part, { ttl: piece.span.ttl });
+  });
+  const order = [...ends.keys()];
+  const blocks = order.flatMap((index, i): LayoutBlock[] => {
+    const part = prompt.parts[index];
+    if (part === undefined) return [];
+    const next = prompt.parts[order[i + 1] ?? -1];
+    const endsMessage = next === undefined || next.slot !== part.slot || next.message !== part.message;
+    return [{ at: ends.get(index) ?? 0, slot: part.slot, role: part.role, endsMessage, marker: marks.get(index) ?? null }];
+  });
+  return { blocks, total };
+}
+
+/** Tokens before a piece on a path; the text just before it is cut back to a sure border unless a message begins there. */
+function commonBefore(counted: Counted, path: Path, breaker: number, counter: TokenCounter): number {
+  let common = 0;
+  for (let i = 0; i < breaker; i += 1) {
+    const piece = counted.pieces[i];
+    if (piece !== undefined && path(piece)) common += counted.tokens[i] ?? 0;
+  }
+  const run = counted.runBefore[breaker] ?? -1;
+  const first = counted.pieces[run];
+  if (first === undefined || !path(first)) return common;
+  return common - (counted.tokens[run] ?? 0) + counter.count(sureHead(counted.runText.get(run) ?? ''));
+}
+
+interface Measured extends PrefixNumbers {
+  readonly layout: Layout;
+  readonly breaker: number;
+}
+
+function measure(counted: Counted, prompt: Prompt, places: readonly ChangingPlace[], scope: Scope, acrossVariants: boolean, options: PrefixOptions): Measured {
+  const end = places.find((place) => changesWithin(place.judgement.volatility, scope) && !(acrossVariants && place.kind === 'variant')) ?? null;
+  const breaker = end?.piece ?? -1;
+  const path = pathThrough(counted, counted.pieces[breaker]);
+  const { blocks, total } = blocksOf(counted, prompt, path, breaker);
+  const common = breaker < 0 ? total : Math.min(total, commonBefore(counted, path, breaker, options.counter));
+  const layout: Layout = { total: total + (breaker < 0 ? 0 : 1), common, blocks, markable: markable.has(options.format), automatic: false };
+  return { total, common, reuse: reusable(options.rule, options.model, layout), end, layout, breaker };
+}
+
+/** Different ways through the conditions before a piece: branches of one condition add up, conditions in a row multiply. */
+function countVariants(pieces: readonly Piece[], before: number, scope: Scope): number {
+  const multiplies = (piece: Piece) => piece.judgement.volatility === 'unknown' || changesWithin(piece.judgement.volatility, scope);
+  const points = pieces.slice(0, before < 0 ? pieces.length : before).filter((piece) => piece.variant && piece.kind === 'point');
+  const inside = (depth: number, list: readonly Piece[]): number => {
+    let product = 1;
+    for (const point of list.filter((p) => p.branches.length === depth)) {
+      if (point.span.kind !== 'control') continue;
+      const nested = list.filter((p) => p.branches[depth]?.control === point.start);
+      const branches = point.span.branches.map((_, b) => inside(depth + 1, nested.filter((p) => p.branches[depth]?.branch === b)));
+      const ways = branches.reduce((sum, n) => sum + n, point.span.exhaustive ? 0 : 1);
+      product = Math.min(1_000_000, product * Math.max(1, multiplies(point) ? ways : Math.max(...branches, 1)));
+    }
+    return product;
+  };
+  return inside(0, points);
+}
+
+const grouped = new Intl.NumberFormat('en-US');
+
+function whileKept(places: readonly ChangingPlace[], end: number): readonly string[] {
+  const unknown = places.filter((p) => p.judgement.volatility === 'unknown' && p.kind !== 'variant' && (end < 0 || p.piece < end));
+  return [...new Set(unknown.map((p) => p.judgement.name))];
+}
+
+function sayWhere(report: Omit<PrefixReport, 'sentence'>): string {
+  const { end } = report.sameVariant;
+  if (end !== null) return ` · ends at line ${end.line}: ${end.text}`;
+  if (report.whileKept.length === 0) return '';
+  const more = report.whileKept.length - 2;
+  return ` · while ${report.whileKept.slice(0, 2).join(', ')}${more > 0 ? ` and ${more} more` : ''} ${report.whileKept.length === 1 ? 'keeps its value' : 'keep their values'}`;
+}
+
+function sayRule(report: Omit<PrefixReport, 'sentence'>, today: string): string {
+  const age = ageOf(report.rule, today);
+  if (!report.modelKnown && report.model !== null) return ` · ${age.text}, which does not name ${report.model}`;
+  return age.stale ? ` · ${age.text}` : '';
+}
+
+/** The lens: what can be reused, of how much, under which rule, and where it ends. */
+function say(report: Omit<PrefixReport, 'sentence'>, today: string): string {
+  const about = report.source === 'bytes/4' || report.qualifiers.about ? 'about ' : '';
+  const { reuse, total } = report.sameVariant;
+  if (report.allStatic) return `${report.source === 'bytes/4' ? 'about ' : ''}${grouped.format(total)} token${total === 1 ? '' : 's'}, all static`;
+  const hidden = report.qualifiers.hidden === null ? '' : ' + hidden tokens';
+  const variants = report.variants > 1 ? ` · ${report.variants >= 1_000_000 ? 'very many' : grouped.format(report.variants)} variants` : '';
+  const share = total === 0 ? '' : ` (${Math.round((100 * reuse.tokens) / total)} %)`;
+  const amount = reuse.tokens === 0 ? `nothing of ${about}${grouped.format(total)} tokens` : `${report.qualifiers.upTo ? 'up to ' : ''}${about}${grouped.format(reuse.tokens)} of ${grouped.format(total)} tokens${share}`;
+  const why = reuse.tokens === 0 && total > 0 ? `: ${reuse.why}` : '';
+  return `Cache: ${amount}${hidden} on ${report.rule.name}${why}${variants}${sayWhere(report)}${sayRule(report, today)}`;
+}
+
+function hiddenTokens(options: PrefixOptions): string | null {
+  if (hostWritesMore.has(options.format)) return 'the host’s own system prompt and tools come first';
+  return options.rule.hidden ?? null;
+}
+
+/**
+ * Everything the lens, the hover and the findings need about one prompt under one rule and scope. Pure; pieces are put in the rule's
+ * render order first. Linear in the pieces but for those inside one condition.
+ */
+export function analysePrefix(prompt: Prompt, options: PrefixOptions): PrefixReport {
+  const rank = (piece: Piece) => options.rule.order.indexOf(prompt.parts[piece.part]?.slot ?? 'messages');
+  const origin = options.pieces.map((_, i) => i).sort((a, b) => rank(options.pieces[a]!) - rank(options.pieces[b]!) || a - b);
+  const counted = countRuns(origin.map((i) => options.pieces[i]!), origin, options.counter);
+  const places = findPlaces(counted, options);
+  const of = (scope: Scope, acrossVariants: boolean) => measure(counted, prompt, places, scope, acrossVariants, options);
+  const main = of(options.scope, false);
+  const same = of(options.scope, true);
+  const kept = whileKept(places, same.breaker);
+  const modelKnown = knowsModel(options.rule, options.model);
+  const values = counted.pieces.some((p, i) => p.kind === 'value' && (same.breaker < 0 || i < same.breaker) && p.text === '' && p.judgement.volatility !== 'constant');
+  const whole: Omit<PrefixReport, 'sentence'> = {
+    ...numbers(main, origin),
+    rule: options.rule,
+    model: options.model,
+    modelKnown,
+    scope: options.scope,
+    source: options.counter.source,
+    sameVariant: numbers(same, origin),
+    variants: countVariants(counted.pieces, same.breaker, options.scope),
+    scopes: { conversation: numbers(of('conversation', false), origin), user: numbers(of('user', false), origin), everyone: numbers(of('everyone', false), origin) },
+    places: places.map((place) => withOrigin(place, origin)),
+    whileKept: kept,
+    qualifiers: { upTo: !(same.end === null && kept.length === 0 && options.counter.exact), about: !options.counter.exact || same.reuse.about || values, hidden: hiddenTokens(options) },
+    allStatic: counted.pieces.every((piece) => piece.kind === 'static' || piece.kind === 'mark' || isSilent(piece)),
+    ruleUnsure: !modelKnown || ageOf(options.rule, options.today).stale,
+    layout: main.layout,
+  };
+  return { ...whole, sentence: say(whole, options.today) };
+}
+
+const withOrigin = (place: ChangingPlace, origin: readonly number[]): ChangingPlace => ({ ...place, piece: origin[place.piece] ?? place.piece });
+
+function numbers(measured: Measured, origin: readonly number[]): PrefixNumbers {
+  const { total, common, reuse, end } = measured;
+  return { total, common, reuse, end: end === null ? null : withOrigin(end, origin) };
+}
+
+/** Texts that `analysePrefix` will count, for a counter that has to ask an endpoint first. */
+export function textsToCount(prompt: Prompt, options: Omit<PrefixOptions, 'counter'>): readonly string[] {
+  const asked = new Set<string>();
+  const counter: TokenCounter = { source: 'endpoint', exact: true, count: (text) => (asked.add(text), 0) };
+  analysePrefix(prompt, { ...options, counter });
+  return [...asked];
+}
+
+/** Price per million tokens as in the endpoint's settings; `cachedInputPerMillion` null: from the rule's factor. */
+export interface InputPrice {
+  readonly currency: string;
+  readonly inputPerMillion: number | null;
+  readonly cachedInputPerMillion: number | null;
+}
+
+/** What tokens cost that are computed though they could have been reused. */
+export interface Loss {
+  /** Prefill milliseconds, tokens over the rate; null without a measured rate. */
+  readonly ms: number | null;
+  /** tokens × (price − cached price); null when a price is unknown. */
+  readonly money: { readonly value: number; readonly currency: string } | null;
+}
+
+/** Cost per request of tokens lost, from the last measured prefill rate (tokens per second) and the price. */
+export function lossOf(tokens: number, known: { readonly prefillRate: number | null; readonly price: InputPrice | null; readonly rule: CacheRule; readonly model: string | null }): Loss {
+  const { prefillRate, price } = known;
+  const ms = prefillRate !== null && prefillRate > 0 ? (1000 * tokens) / prefillRate : null;
+  if (price === null || price.inputPerMillion === null) return { ms, money: null };
+  const factor = readFactor(known.rule, known.model);
+  const cached = price.cachedInputPerMillion ?? (factor === null ? null : price.inputPerMillion * factor);
+  if (cached === null) return { ms, money: null };
+  return { ms, money: { value: (tokens * Math.max(0, price.inputPerMillion - cached)) / 1e6, currency: price.currency } };
+}
+
+const howOften: Readonly<Record<Volatility, string>> = {
+  constant: 'is constant',
+  deploy: 'changes with a deployment',
+  session: 'differs by user or session',
+  day: 'changes every day',
+  minute: 'changes every minute or faster',
+  request: 'changes with each request',
+  unknown: 'may change',
+};
+
+/** The lens at a changing place: how often it changes, the static tokens lost behind it, and what they cost per request. */
+export function placeSentence(place: ChangingPlace, loss: Loss): string {
+  const often = howOften[place.judgement.volatility];
+  if (place.kind === 'variant') return `${place.text} ${often}: each branch is a prefix of its own`;
+  if (place.kind === 'history') return `${place.text} grows with the conversation`;
+  const money = loss.money === null ? null : `${loss.money.value < 0.01 ? loss.money.value.toPrecision(2) : loss.money.value.toFixed(2)} ${loss.money.currency}`;
+  const ms = loss.ms === null ? null : `about ${loss.ms < 10 ? loss.ms.toFixed(1) : grouped.format(Math.round(loss.ms))} ms`;
+  const cost = [ms, money].filter((part) => part !== null).join(', ');
+  const behind = `${grouped.format(place.lostTokens)} static token${place.lostTokens === 1 ? '' : 's'} behind it`;
+  if (!place.changes) return `${place.text} ${often}: ${behind} ${place.lostTokens === 1 ? 'is' : 'are'} shared while it keeps its value`;
+  return `${place.text} ${often}: ${behind} ${place.lostTokens === 1 ? 'is' : 'are'} computed again${cost === '' ? '' : ` (${cost} per request)`}`;
+}
+
+/** Hover text: how much is shared by whom, where the scopes differ; null when they do not. */
+export function scopesSentence(report: PrefixReport): string | null {
+  const { everyone, user } = report.scopes;
+  if (everyone.reuse.tokens === user.reuse.tokens) return null;
+  return `${grouped.format(everyone.reuse.tokens)} of ${grouped.format(everyone.total)} tokens shared by all users; ${grouped.format(user.reuse.tokens)} within one user.`;
+}

@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { analysePrefix, changesWithin, lossOf, placeSentence, scopesSentence, textsToCount, type PrefixOptions, type PrefixReport } from '../../../src/prompt/prefix';
+import { loadRules } from '../../../src/prompt/rules';
+import { bytesCounter } from '../../../src/prompt/tokens';
+import { o200kCounter } from '../../../src/prompt/tokenizer';
+import { build, wordCounter, words, type Built } from './pieces';
+
+const book = loadRules();
+const rule = (id: string) => {
+  const found = book.rules.get(id);
+  assert.ok(found);
+  return found;
+};
+const analyse = (built: Built, options: Partial<PrefixOptions> & { readonly id?: string } = {}): PrefixReport =>
+  analysePrefix(built.prompt, { rule: rule(options.id ?? 'vllm'), model: null, scope: 'user', counter: wordCounter, format: 'jinja', today: '2026-11-30', pieces: built.pieces, text: built.text, ...options });
+
+describe('prefix: one changing value', () => {
+  const built = build([{ role: 'system', text: `${words(3126)} {{current_time:minute}} ${words(874)}` }]);
+  it('counts common and reusable tokens and says where they end', () => {
+    const report = analyse(built);
+    assert.deepEqual([report.total, report.common, report.reuse.tokens, report.reuse.bound], [4000, 3126, 3120, 'block']);
+    assert.equal(report.end?.text, '{{current_time:minute}}');
+    assert.equal(report.sentence, 'Cache: up to 3,120 of 4,000 tokens (78 %) on vLLM · ends at line 1: {{current_time:minute}}');
+  });
+  it('cuts back the word that runs into the value', () => {
+    assert.equal(analyse(build([{ role: 'system', text: `${words(100)}-{{id:request}} x` }])).common, 100);
+    assert.equal(analyse(build([{ role: 'system', text: `${words(99)} tail{{id:request}} x` }])).common, 99);
+  });
+  it('does not cut at a message border', () => {
+    const report = analyse(build([{ role: 'system', text: words(320) }, { role: 'user', text: '{{question:request}}' }]));
+    assert.deepEqual([report.total, report.common, report.reuse.tokens], [320, 320, 320]);
+  });
+  it('counts the static text behind as lost, whatever changes later', () => {
+    const report = analyse(build([{ role: 'system', text: `a {{now:minute}} ${words(300)} {{id:request}} ${words(50)}` }, { role: 'user', text: `${words(20)} {{question:request}}` }]));
+    assert.deepEqual(
+      report.places.map((p) => [p.text, p.lostTokens, p.matters]),
+      [
+        ['{{now:minute}}', 370, true],
+        ['{{id:request}}', 70, false],
+        ['{{question:request}}', 0, false],
+      ],
+    );
+    assert.equal(analyse(build([{ role: 'user', text: `{{id:request}} ${words(256)}` }])).places[0]?.matters, true);
+    assert.equal(analyse(build([{ role: 'user', text: `{{id:request}} ${words(255)}` }])).places[0]?.matters, false);
+    assert.equal(analyse(build([{ role: 'user', text: `{{id:request}} ${words(255)}` }]), { minLostTokens: 255 }).places[0]?.matters, true);
+  });
+});
+
+describe('prefix: nothing changes', () => {
+  it('is quiet', () => {
+    const report = analyse(build([{ role: 'user', text: words(4000) }]), { format: 'markdown' });
+    assert.deepEqual([report.sentence, report.allStatic, report.common, report.reuse.tokens], ['4,000 tokens, all static', true, 4000, 3984]);
+    assert.equal(report.end, null);
+  });
+  it('says about with an estimate', () => {
+    assert.equal(analyse(build([{ role: 'user', text: 'abcd'.repeat(10) }]), { counter: bytesCounter }).sentence, 'about 10 tokens, all static');
+  });
+  it('names the unknown values that must stay', () => {
+    const report = analyse(build([{ role: 'system', text: `${words(100)} {{tone:unknown}} ${words(60)}` }]));
+    assert.equal(report.end, null);
+    assert.deepEqual(report.whileKept, ['tone']);
+    assert.equal(report.sentence, 'Cache: up to about 144 of 160 tokens (90 %) on vLLM · while tone keeps its value');
+  });
+});
+
+describe('prefix: scopes', () => {
+  const built = build([{ role: 'system', text: `${words(1000)} . {{user_name:session}} ${words(600)} . {{date:day}} ${words(400)}` }]);
+  it('a session value breaks only sharing between users', () => {
+    const report = analyse(built);
+    assert.equal(report.scopes.everyone.common, 1001);
+    assert.equal(report.scopes.user.common, 1602);
+    assert.equal(report.scopes.conversation.common, 1602);
+    assert.equal(report.end?.text, '{{date:day}}');
+    assert.equal(analyse(built, { scope: 'everyone' }).end?.text, '{{user_name:session}}');
+    assert.equal(scopesSentence(report), '992 of 2,002 tokens shared by all users; 1,600 within one user.');
+    assert.equal(report.places[0]?.changes, false);
+  });
+  it('the order of classes', () => {
+    assert.deepEqual((['constant', 'deploy', 'session', 'day', 'minute', 'request', 'unknown'] as const).map((c) => [changesWithin(c, 'user'), changesWithin(c, 'everyone')]), [[false, false], [false, false], [false, true], [true, true], [true, true], [true, true], [false, false]]);
+  });
+});
+
+describe('prefix: conditions and loops', () => {
+  it('a condition makes variants and breaks none', () => {
+    const built = build([{ role: 'system', text: `${words(64)} . [if plan:request]${words(30, 'a')}[else]${words(50, 'b')}[end] ${words(500)} . {{now:minute}} x` }]);
+    const report = analyse(built);
+    assert.equal(report.variants, 2);
+    assert.deepEqual([report.common, report.reuse.tokens, report.end?.kind], [65, 64, 'variant']);
+    assert.equal(report.sameVariant.common, 64 + 1 + 50 + 500 + 1);
+    assert.equal(report.sameVariant.end?.text, '{{now:minute}}');
+    assert.equal(report.places.find((p) => p.kind === 'variant')?.lostTokens, 0);
+    assert.equal(report.sentence, 'Cache: up to 608 of 617 tokens (99 %) on vLLM · 2 variants · ends at line 1: {{now:minute}}');
+  });
+  it('a condition without else is one more variant, a deployment flag is none, and they multiply', () => {
+    const of = (text: string) => analyse(build([{ role: 'system', text }])).variants;
+    assert.equal(of('[if a:request]x[end]'), 2);
+    assert.equal(of('[if a:request]x[end] [if b:unknown]y[else]z[end]'), 4);
+    assert.equal(of('[if a:deploy]x[end]'), 1);
+    assert.equal(of('[if a:session]x[end]'), 1);
+    assert.equal(of('plain'), 1);
+  });
+  it('goes through the branch that holds the first change', () => {
+    const built = build([{ role: 'system', text: `${words(10)} . [if debug:deploy]b0 . {{now:minute}} b1[else]${words(100, 'a')}[end] ${words(300)}` }]);
+    const report = analyse(built);
+    assert.deepEqual([report.total, report.common, report.end?.text], [10 + 1 + 3 + 300, 13, '{{now:minute}}']);
+    assert.equal(report.places[0]?.lostTokens, 301);
+  });
+  it('a loop over changing items breaks at its tag, and its body is not counted as lost', () => {
+    const report = analyse(build([{ role: 'system', text: `${words(32)} . [for d:request]${words(400, 'b')}[end] ${words(300)}` }]));
+    assert.deepEqual([report.end?.kind, report.common, report.end?.lostTokens], ['loop', 33, 300]);
+  });
+  it('the conversation itself is no loss', () => {
+    const report = analyse(build([{ role: 'user', text: `{{history:request}} ${words(500)}` }]));
+    assert.deepEqual([report.places[0]?.kind, report.places[0]?.lostTokens, report.places[0]?.matters], ['history', 0, false]);
+  });
+});
+
+describe('prefix: rules of each family on the same prompt', () => {
+  const oneMessage = build([{ role: 'user', text: `${words(5000)} . {{question:request}}` }]);
+  const split = build([{ role: 'system', text: words(5000) }, { role: 'user', text: '{{question:request}}' }]);
+  const tokens = (built: Built, id: string, more: Partial<PrefixOptions> = {}) => analyse(built, { id, ...more }).reuse.tokens;
+  it('a static block before a variable in the same message', () => {
+    assert.deepEqual(['vllm', 'sglang', 'openai', 'openai-5.6', 'anthropic', 'deepseek'].map((id) => tokens(oneMessage, id)), [4992, 5001, 4992, 0, 0, 4992]);
+    assert.match(analyse(oneMessage, { id: 'openai-5.6' }).sentence, /^Cache: nothing of 5,001 tokens \+ hidden tokens on OpenAI \(GPT-5\.6 and later\): no message ends before the first difference.* · ends at line 1: \{\{question/);
+  });
+  it('the same block as a message of its own', () => {
+    assert.deepEqual(['vllm', 'sglang', 'openai', 'openai-5.6', 'anthropic', 'deepseek'].map((id) => tokens(split, id)), [4992, 5000, 4992, 5000, 5000, 4992]);
+  });
+  it('markers count where the format has them', () => {
+    const marked = build([{ role: 'system', text: `${words(2000)}[mark]` }, { role: 'user', text: `${words(100)} {{question:request}}` }]);
+    assert.equal(tokens(marked, 'anthropic', { format: 'baml', model: 'claude-sonnet-5' }), 2000);
+    assert.equal(tokens(split, 'anthropic', { format: 'baml' }), 0);
+  });
+  it('a changing value that ends the request is not part of the prefix', () => {
+    assert.equal(tokens(build([{ role: 'user', text: words(5000) }, { role: 'user', text: '{{q:request}}' }]), 'openai-5.6'), 5000);
+    assert.equal(tokens(build([{ role: 'user', text: '{{q:request}}' }]), 'openai-5.6'), 0);
+  });
+  it('puts parts in the order of the rule', () => {
+    const built = build([{ role: 'system', text: `${words(100)} . {{now:minute}}` }, { role: 'system', slot: 'tools', text: words(2000) }]);
+    assert.equal(analyse(built).common, 2101);
+    assert.equal(analyse(built, { id: 'gemini' }).common, 101);
+    assert.equal(built.pieces[analyse(built).end?.piece ?? -1]?.kind, 'value');
+  });
+  it('tells an old rule and an unknown model', () => {
+    assert.match(analyse(split, { id: 'tgi' }).sentence, /rule as of 2024-12-31$/);
+    const unknown = analyse(split, { id: 'anthropic', model: 'llama-9' });
+    assert.match(unknown.sentence, /rule as of 2026-10-07, which does not name llama-9$/);
+    assert.deepEqual([unknown.ruleUnsure, analyse(split).ruleUnsure, analyse(split, { today: '2027-08-01' }).ruleUnsure], [true, false, true]);
+  });
+});
+
+describe('prefix: costs and words', () => {
+  const place = analyse(build([{ role: 'system', text: `{{current_time:minute}} ${words(880)}` }])).places[0];
+  it('ms from the prefill rate, money from the price', () => {
+    assert.ok(place);
+    const loss = lossOf(880, { prefillRate: 8000, price: { currency: 'USD', inputPerMillion: 3, cachedInputPerMillion: null }, rule: rule('anthropic'), model: null });
+    assert.equal(loss.ms, 110);
+    assert.ok(Math.abs((loss.money?.value ?? 0) - (880 * 2.7) / 1e6) < 1e-12);
+    assert.equal(placeSentence(place, loss), '{{current_time:minute}} changes every minute or faster: 880 static tokens behind it are computed again (about 110 ms, 0.0024 USD per request)');
+    assert.equal(placeSentence(place, { ms: null, money: null }), '{{current_time:minute}} changes every minute or faster: 880 static tokens behind it are computed again');
+  });
+  it('unknown prices stay unknown', () => {
+    assert.deepEqual(lossOf(10, { prefillRate: null, price: { currency: 'USD', inputPerMillion: 3, cachedInputPerMillion: null }, rule: rule('vllm'), model: null }), { ms: null, money: null });
+    assert.equal(lossOf(1e6, { prefillRate: null, price: { currency: 'USD', inputPerMillion: 3, cachedInputPerMillion: 1 }, rule: rule('vllm'), model: null }).money?.value, 2);
+  });
+  it('lists the texts to count beforehand', () => {
+    const built = build([{ role: 'system', text: `one two three {{now:minute}} four` }]);
+    assert.deepEqual(textsToCount(built.prompt, { rule: rule('vllm'), model: null, scope: 'user', pieces: built.pieces, text: built.text, format: 'jinja', today: '2026-11-30' }), ['one two three ', ' four', 'one two three']);
+  });
+});
+
+describe('prefix: properties', () => {
+  const classes = fc.constantFrom('constant', 'deploy', 'session', 'day', 'minute', 'request', 'unknown');
+  const chunk = fc.oneof(
+    fc.string({ maxLength: 40 }).map((s) => s.replace(/[[\]{}]/g, '')),
+    classes.map((c) => `{{x:${c}}}`),
+    fc.tuple(classes, classes).map(([a, b]) => `[if c:${a}]yes {{y:${b}}}[else]no way[end]`),
+    fc.constant('[mark]'),
+    fc.tuple(classes, fc.integer({ min: 1, max: 60 })).map(([c, n]) => `[for d:${c}]${words(n)}[end]`),
+  );
+  const prompts = fc.array(fc.record({ role: fc.constantFrom('system' as const, 'user' as const, 'assistant' as const), text: fc.array(chunk, { maxLength: 8 }).map((c) => c.join(' ')) }), { minLength: 1, maxLength: 4 });
+  const options = fc.record({ id: fc.constantFrom(...book.rules.keys()), scope: fc.constantFrom('conversation' as const, 'user' as const, 'everyone' as const), format: fc.constantFrom('jinja' as const, 'baml' as const) });
+  it('reusable ≤ common ≤ total, lost ≤ total, in every scope', () => {
+    fc.assert(
+      fc.property(prompts, options, (parts, more) => {
+        const report = analyse(build(parts), { ...more, counter: o200kCounter(true) });
+        for (const n of [report, report.sameVariant, ...Object.values(report.scopes)]) assert.ok(n.reuse.tokens >= 0 && n.reuse.tokens <= n.common && n.common <= n.total, JSON.stringify([n.total, n.common, n.reuse]));
+        assert.ok(report.common <= report.sameVariant.common || report.end?.kind === 'variant' || report.sameVariant.end !== report.end);
+        const rank = (end: typeof report.end) => (end === null ? Infinity : report.places.findIndex((p) => p.piece === end.piece));
+        assert.ok(rank(report.scopes.everyone.end) <= rank(report.scopes.user.end));
+      }),
+    );
+  });
+  it('moving a changing value later never lowers the common prefix', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ minLength: 1, maxLength: 20 }).map((s) => s.replace(/[[\]{}]/g, 'x')), { minLength: 2, maxLength: 12 }), fc.nat(), fc.nat(), (texts, a, b) => {
+        const [early, late] = [a % texts.length, b % texts.length].sort((x, y) => x - y) as [number, number];
+        const at = (index: number) => build([{ role: 'system', text: [...texts.slice(0, index), '{{now:minute}}', ...texts.slice(index)].join('\n') }]);
+        for (const counter of [wordCounter, o200kCounter(true)]) assert.ok(analyse(at(late), { counter }).common >= analyse(at(early), { counter }).common);
+      }),
+    );
+  });
+  it('is linear enough for a megabyte with thousands of values', () => {
+    const built = build([{ role: 'system', text: Array.from({ length: 5000 }, (_, i) => `${words(25)} {{v${i}:${i % 2 === 0 ? 'request' : 'unknown'}}}\n`).join('') }]);
+    const report = analyse(built, { counter: bytesCounter });
+    assert.equal(report.places.length, 5000);
+  }).timeout(2000);
+});

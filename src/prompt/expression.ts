@@ -217,6 +217,7 @@ class Reader {
     const begin = this.i - 1;
     let path = first;
     let call = false;
+    let given = false;
     let strings: string[] = [];
     const nested: Reference[] = [];
     let lists: Reference[][] = [];
@@ -234,15 +235,17 @@ class Reader {
         this.arguments(']');
       } else if (text === '(') {
         this.i += 1;
+        if (!call) given = this.tokens[this.i]?.text !== ')';
         lists = this.arguments(')');
         nested.push(...lists.flat());
         strings = [...strings, ...this.lastArguments];
         call = true;
+        strings.push(...dateOnly(path, this.lastArguments, this.tokens.slice(Math.max(0, this.i - 4), this.i)));
         if (this.tokens[this.i]?.text === '.' || this.tokens[this.i]?.text === '?.') path += '()';
       } else break;
     }
     const tested = this.testedAs(begin, depth);
-    this.references.push({ path, call, strings, ...(tested === null ? {} : { tested }) }, ...nested);
+    this.references.push({ path, call, strings, ...(call ? { given } : {}), ...(tested === null ? {} : { tested }) }, ...nested);
     const pipe = this.tokens[this.i]?.text === '|';
     if (call && begin === 0 && (this.i >= this.tokens.length || pipe)) this.outer = { path, arguments: lists };
   }
@@ -302,4 +305,13 @@ export function readHelper(source: string): ExpressionParts & { readonly words: 
 
 function cleanPath(word: string): string {
   return word.replace(/^\$/, '').replace(/\[([^\]]*)\]/g, '$1').replace(/\/(?=\w)/g, (_, i: number) => (i > 0 && word[i - 1] === '.' ? '/' : '.'));
+}
+
+/** A method that keeps only the date of a time counts as a date format. */
+function dateOnly(path: string, strings: readonly string[], last: readonly Token[]): string[] {
+  const method = path.slice(path.lastIndexOf('.') + 1);
+  const text = last.map((t) => t.text).join('');
+  const cut = /^(?:slice|substring|substr)$/.test(method) && /0,(?:4|7|8|10)\)$/.test(text);
+  const whole = /^(?:toDateString|toLocaleDateString|getFullYear|getMonth|getDate|getDay|getUTC(?:FullYear|Month|Date|Day)|toISODate|date|weekday|isoweekday|toordinal|isocalendar)$/.test(method) && path.includes('.');
+  return cut || whole || (method === 'split' && strings[0] === 'T') ? ['%Y-%m-%d'] : [];
 }

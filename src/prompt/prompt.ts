@@ -65,6 +65,8 @@ export interface Reference {
   readonly call: boolean;
   /** Constant string arguments of the call, in order (format strings). */
   readonly strings: readonly string[];
+  /** For a call: whether anything stands between its parentheses. */
+  readonly given?: boolean;
   /** Set when only its being there is asked (`x is defined`) or its truth (`if x`), not its value. */
   readonly tested?: 'defined' | 'truth';
 }

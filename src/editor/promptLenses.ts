@@ -1,7 +1,6 @@
 import * as vscode from 'vscode';
 import { commandIds } from './manifest';
-import { hashOf, type PromptResults } from './promptResults';
-import { lensNumbers, since, verdictWords } from './resultWords';
+import { hashOf, since, type PromptResults } from './promptResults';
 import type { Runs } from './runs';
 import type { Settings } from './settings';
 
@@ -34,11 +33,10 @@ export function createPromptLenses(parts: { readonly settings: () => Settings; r
   }
 
   function resultLens(document: vscode.TextDocument): vscode.Command | null {
-    const result = parts.results.get(document.uri.toString());
+    const result = parts.results.ofDocument(document.uri.toString());
     if (!result) return null;
-    const text = [lensNumbers(result, 'long'), verdictWords(result.verdict)].filter(Boolean).join(' · ') || vscode.l10n.t('no answer came');
     const stale = staleness(document, result.textHash, result.endpoint, result.at);
-    return { title: stale ? `${text} · ${stale}` : text, command: commandIds.openReport, arguments: [result.reportId], tooltip: vscode.l10n.t('Show this report') };
+    return { title: stale ? `${result.lens} · ${stale}` : result.lens, command: commandIds.openReport, arguments: [result.reportId], tooltip: result.sentence };
   }
 
   /** In words, because a lens has no colour of its own: why the numbers are not of this text and endpoint, and since when. */

@@ -4,7 +4,8 @@ import type { ReportStore } from './reportStore';
 import type { LiveRow } from '../report/messages';
 import type { Report } from '../report/report';
 import type { Sample } from '../report/sample';
-import type { ProbeJob, RunEvent } from '../probe/index';
+import type { DialectId, ProbeJob, RunEvent } from '../probe/index';
+import type { ReportSink } from '../probe/reportSink';
 import { Failure } from './failure';
 
 /** The engine as the editor uses it: loaded on first use. */
@@ -22,7 +23,6 @@ export interface RunRequest {
 /** A run while it lasts, and after. Fields change; `Runs.onDidChange` says when. */
 export interface Run {
   readonly request: RunRequest;
-  readonly file: string | null;
   readonly report: Report;
   readonly samples: readonly Sample[];
   readonly done: number;
@@ -62,7 +62,6 @@ export interface Runs {
 }
 
 interface MutableRun extends Run {
-  file: string | null;
   report: Report;
   samples: Sample[];
   done: number;
@@ -87,7 +86,7 @@ export function createRuns(parts: { readonly loadEngine: () => Promise<Engine>; 
 
   async function run(request: RunRequest, signal: AbortSignal): Promise<Report> {
     const engine = await parts.loadEngine();
-    const reportFile = engine.createReportFile((report) => parts.store.fileFor(report));
+    const reportFile = lateFile(engine, (report) => parts.store.fileFor(report));
     let state: MutableRun | null = null;
     try {
       for await (const event of engine.probe({ ...request.job, reportFile }, signal)) {
@@ -131,7 +130,7 @@ export function createRuns(parts: { readonly loadEngine: () => Promise<Engine>; 
     parts.evidence.put(report.id, sample.id, {
       pieces: decoded.arrivals.map(({ kind, text }) => ({ kind, text })),
       places: decoded.arrivals.map(({ read, frame }) => ({ read, frame })),
-      frames: () => engine.frameAt(tape, engine.dialectOf(report.endpoint.api)).map(({ index, t, read, raw }) => ({ index, t: t - tape.phases.start, read, raw })),
+      frames: () => engine.frameAt(tape, engine.dialectOf(report.endpoint.api as DialectId)).map(({ index, t, read, raw }) => ({ index, t: t - tape.phases.start, read, raw })),
       bytes: tape.bytes.byteLength,
       tape,
     });
@@ -176,9 +175,26 @@ export function createRuns(parts: { readonly loadEngine: () => Promise<Engine>; 
   };
 }
 
+/** A sink whose path is known when the report has its id. */
+function lateFile(engine: Engine, fileFor: (report: Report) => Promise<string>): ReportSink {
+  let file: ReportSink | null = null;
+  return {
+    async begin(header) {
+      file = engine.createReportFile(await fileFor(header));
+      await file.begin(header);
+    },
+    async sample(sample) {
+      await file?.sample(sample);
+    },
+    async end(report) {
+      await file?.end(report);
+    },
+  };
+}
+
 function apply(before: MutableRun | null, event: RunEvent, request: RunRequest): MutableRun {
   if (event.type === 'begin') {
-    return { request, file: null, report: event.report, samples: [], done: 0, total: event.total, elapsed: 0, eta: null, live: new Map(), stopped: null, ended: false };
+    return { request, report: event.report, samples: [], done: 0, total: event.total, elapsed: 0, eta: null, live: new Map(), stopped: null, ended: false };
   }
   const run = before!;
   switch (event.type) {

@@ -1,12 +1,11 @@
 import * as vscode from 'vscode';
-import { lensNumbers, verdictWords } from './resultWords';
 import { commandIds } from './manifest';
 import type { Endpoints } from './endpoints';
-import type { PromptResult } from './promptResults';
+import { since, type PromptResult, type PromptResults } from './promptResults';
 import type { Runs } from './runs';
 
 /** The one status bar item: the endpoint, its last numbers, a spinner while a probe runs. Click selects the endpoint. */
-export function createStatusBar(parts: { readonly endpoints: Endpoints; readonly runs: Runs; readonly lastOf: (endpointName: string) => PromptResult | null }): vscode.Disposable & { update(): void } {
+export function createStatusBar(parts: { readonly endpoints: Endpoints; readonly runs: Runs; readonly results: PromptResults }): vscode.Disposable & { update(): void } {
   const item = vscode.window.createStatusBarItem('firstToken.endpoint', vscode.StatusBarAlignment.Left, 10);
   item.name = vscode.l10n.t('First Token Endpoint');
   item.command = commandIds.selectEndpoint;
@@ -26,11 +25,10 @@ export function createStatusBar(parts: { readonly endpoints: Endpoints; readonly
       return;
     }
     const { name, model } = chosen.endpoint;
-    const last = parts.lastOf(name);
-    const numbers = last ? lensNumbers(last, 'short') : '';
-    item.text = `$(pulse) ${name}${numbers ? `: ${numbers}` : ''}`;
+    const last = parts.results.ofEndpoint(name);
+    item.text = `$(pulse) ${last?.status ?? name}`;
     item.tooltip = tooltip(name, model, last);
-    item.accessibilityInformation = { label: vscode.l10n.t('First Token endpoint {0} {1}', name, numbers) };
+    item.accessibilityInformation = { label: vscode.l10n.t('First Token endpoint {0}', last?.status ?? name) };
     item.show();
   }
 
@@ -50,7 +48,7 @@ function tooltip(name: string, model: string | null, last: PromptResult | null):
   text.appendText(model ? `${name} · ${model}` : name);
   if (last) {
     text.appendMarkdown('\n\n');
-    text.appendText([verdictWords(last.verdict), lensNumbers(last, 'long'), new Date(last.at).toLocaleString()].filter(Boolean).join(' · '));
+    text.appendText(`${last.sentence} (${since(last.at)})`);
   }
   text.appendMarkdown('\n\n');
   text.appendText(vscode.l10n.t('Click to choose another endpoint.'));

@@ -1,9 +1,10 @@
 import * as vscode from 'vscode';
 import { displayUrl } from '../probe/endpoint';
+import { ms, verdictShort } from '../report/format';
 import type { ChoosableEndpoint, Endpoints } from './endpoints';
 import { commandIds, viewIds } from './manifest';
 import type { ReportStore, StoredReport } from './reportStore';
-import { since, verdictWords, words } from './resultWords';
+import { since } from './promptResults';
 
 /** The two trees of the side bar: endpoints and reports. Empty ones show the welcome text of package.json. */
 export function registerViews(parts: { readonly endpoints: Endpoints; readonly store: () => ReportStore }): vscode.Disposable & { refreshReports(): void } {
@@ -45,11 +46,11 @@ function endpointItem({ endpoint, from }: ChoosableEndpoint, selected: Choosable
 function reportItem(report: StoredReport): vscode.TreeItem {
   const item = new vscode.TreeItem(`${report.endpoint} · ${report.prompt}`);
   item.id = report.id;
-  item.description = [report.ttft === null ? null : words.milliseconds(report.ttft), report.partial ? vscode.l10n.t('not finished') : null, since(report.createdAt)].filter(Boolean).join(' · ');
+  item.description = [report.ttft === null ? null : ms(report.ttft), report.partial ? vscode.l10n.t('not finished') : null, since(report.createdAt)].filter(Boolean).join(' · ');
   const icon = { met: ['testing-passed-icon', 'testing.iconPassed'], missed: ['testing-failed-icon', 'testing.iconFailed'], unclear: ['question', 'testing.iconQueued'], none: ['circle-outline', 'testing.iconSkipped'] }[report.verdict ?? 'none'];
   item.iconPath = new vscode.ThemeIcon(icon[0]!, new vscode.ThemeColor(icon[1]!));
   item.contextValue = 'report';
-  item.tooltip = [vscode.l10n.t('{0} requests', report.requests), verdictWords(report.verdict), new Date(report.createdAt).toLocaleString()].filter(Boolean).join('\n');
+  item.tooltip = [vscode.l10n.t('{0} requests', report.requests), verdictShort(report.verdict), new Date(report.createdAt).toLocaleString()].filter(Boolean).join('\n');
   item.command = { command: commandIds.openReport, title: vscode.l10n.t('Open'), arguments: [report.id] };
   return item;
 }

@@ -6,7 +6,9 @@ import path from 'node:path';
 export async function run(): Promise<void> {
   const { default: Mocha } = await import('mocha');
   const suite = process.env['FIRST_TOKEN_SUITE'] ?? 'main';
-  const mocha = new Mocha({ ui: 'bdd', color: false, timeout: 60_000, forbidOnly: true, reporter: 'spec' });
+  // With a tally the reporter of all tiers; by hand the list.
+  const reporter = process.env['FIRST_TOKEN_RESULTS'] ? path.join(__dirname, '../../test/host/reporter.cjs') : 'spec';
+  const mocha = new Mocha({ ui: 'bdd', color: false, timeout: 60_000, forbidOnly: true, reporter });
   if (process.env['FIRST_TOKEN_GREP']) mocha.grep(process.env['FIRST_TOKEN_GREP']);
   const folder = path.join(__dirname, suite);
   const files = readdirSync(folder).filter((file) => file.endsWith('.test.js'));

@@ -1,4 +1,5 @@
-// Runs the in-editor tests: `node test/host/editorTests.mjs [--editor minimum|newest]… [--grep TEXT]`. Needs dist/ built.
+// Runs the in-editor tests: `node test/editor/run.mjs [--editor minimum|newest]… [--suite NAME] [--grep TEXT]`. Needs dist/ built.
+// Without --editor: the minimum, and the newest too when FIRST_TOKEN_EDITORS=all.
 // Desktop VS Code where it can be downloaded and shown, else VS Code's server in a headless browser (editorHost.mjs).
 import { runTests } from '@vscode/test-electron';
 import { build } from 'esbuild';
@@ -6,10 +7,10 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { editors } from './editorServer.mjs';
+import { editors } from '../host/editorServer.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..');
-const browserHost = path.join(import.meta.dirname, 'editorHost.mjs');
+const browserHost = path.join(root, 'test/host/editorHost.mjs');
 
 /** A suite is a folder of test/editor. `trusted: false` starts VS Code in Restricted Mode; `folder: false` without a workspace. */
 const suites = [
@@ -96,7 +97,7 @@ if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   const values = (flag) => process.argv.flatMap((arg, index) => (arg === flag ? [process.argv[index + 1]] : []));
   const wanted = values('--editor');
   try {
-    for (const editor of wanted.length > 0 ? wanted : ['minimum']) await runEditorTests({ editor, grep: values('--grep')[0] ?? '', only: values('--suite')[0] ?? null });
+    for (const editor of wanted.length > 0 ? wanted : process.env.FIRST_TOKEN_EDITORS === 'all' ? Object.keys(editors) : ['minimum']) await runEditorTests({ editor, grep: values('--grep')[0] ?? '', only: values('--suite')[0] ?? null });
   } catch (error) {
     console.error(error.message);
     process.exitCode = 1;

@@ -1,0 +1,55 @@
+import * as path from 'node:path';
+import * as vscode from 'vscode';
+import { ms, verdictShort } from '../report/format';
+import type { Report } from '../report/report';
+import { answered, type Dialogs } from './dialogs';
+import { Failure } from './failure';
+import { since } from './promptResults';
+import { readReport, type Loaded, type ReportStore, type StoredReport } from './reportStore';
+
+type Item = vscode.QuickPickItem & { readonly report: StoredReport | null };
+
+/** Largest report that is opened: some thousand requests of thousands of tokens. */
+const largestReport = 300_000_000;
+
+/** Lets the user choose a stored report, or a file. */
+export async function pickReport(store: ReportStore, dialogs: Dialogs, options: { readonly title: string; readonly without?: string }): Promise<Loaded> {
+  const reports = (await store.list()).filter(({ id }) => id !== options.without);
+  const file: Item = { label: vscode.l10n.t('$(folder-opened) Open a file…'), report: null };
+  const items: Item[] = [...reports.map(itemOf), ...(reports.length > 0 ? [{ label: '', kind: vscode.QuickPickItemKind.Separator, report: null }] : []), file];
+  const choice = await answered(dialogs.pick(items, { title: options.title, placeHolder: vscode.l10n.t('Report'), matchOnDescription: true, matchOnDetail: true }));
+  if (choice.report) return await loadById(store, choice.report.id);
+  const uri = await answered(dialogs.open({ title: options.title, filters: { [vscode.l10n.t('Reports')]: ['jsonl', 'json'], [vscode.l10n.t('All files')]: ['*'] } }));
+  return await loadFile(uri);
+}
+
+/** A report of the store. */
+export async function loadById(store: ReportStore, id: string): Promise<Loaded> {
+  const loaded = await store.load(id);
+  if (!loaded) throw new Failure(vscode.l10n.t('This report is no longer there: it was deleted, or it belongs to another workspace.'));
+  return loaded;
+}
+
+/** A report in any file; damaged ones and other versions come back as a problem, to be shown in the panel. */
+export async function loadFile(uri: vscode.Uri): Promise<Loaded> {
+  const { size } = await vscode.workspace.fs.stat(uri);
+  if (size > largestReport) throw new Failure(vscode.l10n.t('{0} has {1} MB, which is too large for a report.', path.basename(uri.path), Math.round(size / 1e6)));
+  return readReport(new TextDecoder().decode(await vscode.workspace.fs.readFile(uri)), uri.fsPath);
+}
+
+/** The report, or a Failure in words. */
+export function reportIn(loaded: Loaded): Report {
+  if ('report' in loaded) return loaded.report;
+  const { problem } = loaded;
+  if (problem.kind === 'other-version') throw new Failure(vscode.l10n.t('{0} was written by another version ({1}). Open it with that version of First Token.', path.basename(problem.path), problem.found));
+  throw new Failure(vscode.l10n.t('{0} cannot be read: {1}', path.basename(problem.path), problem.detail));
+}
+
+function itemOf(report: StoredReport): Item {
+  return {
+    label: `${report.endpoint} · ${report.prompt}`,
+    description: [report.ttft === null ? null : ms(report.ttft), verdictShort(report.verdict), report.partial ? vscode.l10n.t('not finished') : null].filter(Boolean).join(' · '),
+    detail: `${since(report.createdAt)} · ${vscode.l10n.t('{0} requests', report.requests)}`,
+    report,
+  };
+}

@@ -265,9 +265,12 @@ function tokenCounts({ samples, endpoint }: CaveatInput, streamed: readonly Samp
   }
   const hidden = streamed.map((s) => (s.outputTokens.count ?? 0) - (s.streamTokens ?? s.outputTokens.count ?? 0)).filter((k) => k > 0);
   if (hidden.length > 0) found.push({ kind: 'hidden-reasoning', tokens: Math.round(median(hidden) ?? 0), requests: hidden.length });
+  const untold = streamed.filter((s) => s.flags.includes('hidden-reasoning-unknown')).length;
+  // 0 tokens: some, but the server does not say how many.
+  if (hidden.length === 0 && untold > 0) found.push({ kind: 'hidden-reasoning', tokens: 0, requests: untold });
   const contradictions = new Map<string, number>();
   for (const flag of streamed.flatMap((s) => [...new Set(s.flags)])) {
-    if (/[<>≠]|contradict|disagree|mismatch/.test(flag)) contradictions.set(flag, (contradictions.get(flag) ?? 0) + 1);
+    if (/[<>]|not-add-up|decreased|contradict|mismatch/.test(flag)) contradictions.set(flag, (contradictions.get(flag) ?? 0) + 1);
   }
   for (const [what, requests] of contradictions) found.push({ kind: 'contradicting-usage', what, requests });
   return found;

@@ -172,7 +172,9 @@ export function caveatSentence(caveat: Caveat): string {
     case 'itl-unavailable':
       return `There is no ITL: ${caveat.reason}. The gaps between frames and TPOT are measured; on vLLM and SGLang return_token_ids in the endpoint’s body gives it.`;
     case 'hidden-reasoning':
-      return `About ${counted(caveat.tokens, 'reasoning token')} never appeared in the stream in ${counted(caveat.requests, 'answer')}: they are in throughput and cost, not in TPOT, and TTFT contains the time they took.`;
+      return caveat.tokens === 0
+        ? `In ${counted(caveat.requests, 'answer')} the model reasoned out of sight and the server does not say how many tokens that took: TPOT is none there, and TTFT contains the time. Lower the reasoning effort in the endpoint’s body to see the difference.`
+        : `About ${counted(caveat.tokens, 'reasoning token')} never appeared in the stream in ${counted(caveat.requests, 'answer')}: they are in throughput and cost, not in TPOT, and TTFT contains the time they took. Lower the reasoning effort in the endpoint’s body to see the difference.`;
     case 'contradicting-usage':
       return `The server’s own counts contradict each other (${caveat.what}) in ${counted(caveat.requests, 'answer')}: the last ones were taken. Compare with the server’s log before relying on tokens.`;
     case 'connection-not-reused':

@@ -197,11 +197,14 @@ function caveatBlock(report: Report, width: number, paint: Paint): string[] {
   return [paint('bold', 'Read with care'), ...lines];
 }
 
-/** Lines of at most `width` characters, broken at spaces; a longer word is cut. */
+/** Control characters and text-direction overrides: a server's words must not steer the terminal. */
+const controls = /[\u0000-\u001F\u007F-\u009F\u200E\u200F\u202A-\u202E\u2066-\u2069]+/g;
+
+/** Lines of at most `width` characters, broken at spaces; a longer word is cut, control characters become a space. */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';
-  for (const word of text.split(' ')) {
+  for (const word of text.replace(controls, ' ').split(' ')) {
     let rest = word;
     if (line !== '' && line.length + 1 + rest.length > width) {
       lines.push(line);

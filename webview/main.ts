@@ -1,0 +1,166 @@
+import type { FromWebview, ToWebview } from '../src/report/messages';
+import { Answers } from './answers';
+import { Compare } from './compare';
+import { Distributions } from './distributions';
+import { el, show } from './element';
+import { Facts } from './facts';
+import { KeyNumbers } from './keyNumbers';
+import { rowOrders, type Selection } from './navigation';
+import { Percentiles } from './percentiles';
+import { Scenario } from './scenario';
+import { ServerNumbers } from './serverNumbers';
+import { applyMessage, createState, type PanelState } from './state';
+import { drawProblem } from './problem';
+import { watchTheme } from './theme';
+import { Timeline, type TimelineMemory } from './timeline';
+import { Verdict } from './verdict';
+
+interface Saved extends TimelineMemory {
+  readonly reportId: string | null;
+  readonly selection: Selection | null;
+}
+
+interface VsCodeApi {
+  postMessage(message: FromWebview): void;
+  getState(): unknown;
+  setState(state: Saved): void;
+}
+declare function acquireVsCodeApi(): VsCodeApi;
+
+/** Milliseconds between two drawings: at most ten a second. */
+const pace = 100;
+
+/** Message → state → draw. The only place that talks to the editor. */
+function start(main: HTMLElement, api: VsCodeApi): void {
+  const saved = readSaved(api.getState());
+  const state: PanelState = createState();
+  state.selection = saved?.selection ?? null;
+  const post = (message: FromWebview): void => api.postMessage(message);
+
+  const timeline = new Timeline({ select: choose, open: () => answers.focusFrames(), wantAnswer: (sampleId) => post({ type: 'wantAnswer', sampleId }), remember }, saved);
+  const answers = new Answers({
+    select: choose, back: () => timeline.focus(), copy: (text) => post({ type: 'copy', text }), saveTape: (sampleId) => post({ type: 'saveTape', sampleId }),
+    openSetting: (setting) => post({ type: 'openSettings', setting }),
+  });
+  const verdict = new Verdict(post);
+  const keyNumbers = new KeyNumbers();
+  const scenario = new Scenario();
+  const percentiles = new Percentiles();
+  const distributions = new Distributions();
+  const server = new ServerNumbers();
+  const facts = new Facts();
+  const compare = new Compare();
+  const numbers = el('div', { class: 'numbers' }, percentiles.element, distributions.element);
+  const runView = el('div', {}, verdict.element, keyNumbers.element, scenario.element, timeline.element, numbers, answers.element, facts.element, server.element);
+  const problemView = el('div', {});
+  main.append(runView, problemView, compare.element);
+
+  function draw(): void {
+    const { view } = state;
+    show(runView, view.kind === 'run');
+    show(problemView, view.kind === 'problem');
+    show(compare.element, view.kind === 'compare');
+    switch (view.kind) {
+      case 'waiting': return;
+      case 'problem': return drawProblem(problemView, view.problem, post);
+      case 'compare': return compare.draw(view.a, view.b);
+      case 'run':
+        verdict.draw(view.run);
+        keyNumbers.draw(view.run);
+        scenario.draw(view.run.report);
+        timeline.draw(state);
+        percentiles.draw(view.run.report);
+        distributions.draw(state);
+        answers.draw(state);
+        facts.draw(view.run.report);
+        server.draw(view.run.report);
+        askForText();
+    }
+  }
+
+  /** The answer of the chosen request, once: of a running one the text comes with the stream. */
+  let asked = '';
+  function askForText(): void {
+    const { selection, view } = state;
+    if (selection === null || view.kind !== 'run') return;
+    const track = view.run.tracks.get(selection.sampleId);
+    if (!track?.sample || track.pieces !== null || state.answers.has(track.id) || asked === track.id) return;
+    asked = track.id;
+    post({ type: 'wantAnswer', sampleId: track.id });
+  }
+
+  function choose(selection: Selection): void {
+    if (state.view.kind !== 'run') return;
+    const same = state.selection?.sampleId === selection.sampleId && state.selection.deltaIndex === selection.deltaIndex;
+    state.selection = selection;
+    asked = state.answers.has(selection.sampleId) ? asked : '';
+    if (!same && selection.deltaIndex !== null) post({ type: 'wantFrame', sampleId: selection.sampleId, deltaIndex: selection.deltaIndex });
+    remember();
+    answers.draw(state);
+    timeline.draw(state);
+    timeline.reveal();
+    askForText();
+  }
+
+  function remember(): void {
+    const reportId = state.view.kind === 'run' ? state.view.run.report.id : (saved?.reportId ?? null);
+    api.setState({ reportId, selection: state.selection, ...timeline.memory() });
+  }
+
+  let last = Number.NEGATIVE_INFINITY;
+  let waiting = false;
+  function schedule(): void {
+    if (waiting) return;
+    waiting = true;
+    const since = Number(document.timeline.currentTime ?? 0) - last;
+    window.setTimeout(() => requestAnimationFrame((now) => {
+      waiting = false;
+      last = now;
+      draw();
+    }), Math.max(0, pace - since));
+  }
+
+  window.addEventListener('message', (event: MessageEvent<ToWebview>) => {
+    applyMessage(state, event.data);
+    if (event.data.type === 'report' || event.data.type === 'begin') remember();
+    if (event.data.type === 'report' && state.selection?.deltaIndex != null) post({ type: 'wantFrame', sampleId: state.selection.sampleId, deltaIndex: state.selection.deltaIndex });
+    schedule();
+  });
+  window.addEventListener('error', (event) => post({ type: 'failed', message: event.message }));
+  window.addEventListener('unhandledrejection', (event) => post({ type: 'failed', message: String(event.reason) }));
+  window.addEventListener('resize', () => { if (state.view.kind === 'run') keyNumbers.resize(); });
+  watchTheme(() => requestAnimationFrame(() => {
+    timeline.rebuildTheme();
+    distributions.rebuildTheme(state);
+    keyNumbers.rebuildTheme();
+    scenario.rebuildTheme();
+    draw();
+  }));
+  post({ type: 'ready', reportId: saved?.reportId ?? null });
+}
+
+/** State of an earlier life of this panel; anything odd is forgotten rather than trusted. */
+function readSaved(value: unknown): Saved | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const { reportId, selection, zoom, axis, sort } = value as Record<string, unknown>;
+  return {
+    reportId: typeof reportId === 'string' ? reportId : null,
+    selection: isSelection(selection) ? selection : null,
+    zoom: isSpan(zoom) ? zoom : null,
+    axis: axis === 'run' ? 'run' : 'request',
+    sort: rowOrders.find((order) => order === sort) ?? 'start',
+  };
+}
+
+function isSelection(value: unknown): value is Selection {
+  const candidate = value as Selection | null;
+  return typeof candidate === 'object' && candidate !== null && typeof candidate.sampleId === 'string' && (candidate.deltaIndex === null || Number.isInteger(candidate.deltaIndex));
+}
+
+function isSpan(value: unknown): value is { from: number; to: number } {
+  const candidate = value as { from: unknown; to: unknown } | null;
+  return typeof candidate === 'object' && candidate !== null && typeof candidate.from === 'number' && typeof candidate.to === 'number' && candidate.from < candidate.to;
+}
+
+const root = document.getElementById('panel');
+if (root) start(root, acquireVsCodeApi());

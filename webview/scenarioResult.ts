@@ -1,0 +1,100 @@
+import { count, digits, outOf } from '../src/report/format';
+
+/** One step of a sweep: the load, and what came of it. Rates per second; null = not told. */
+export interface SweepStep {
+  readonly load: number;
+  readonly throughput: number | null;
+  readonly perUser: number | null;
+  readonly goodput: number | null;
+  readonly good: { readonly good: number; readonly due: number } | null;
+  readonly verdict: 'met' | 'missed' | 'unclear' | null;
+}
+
+/** A sweep over concurrency or rate, and its knee. */
+export interface Sweep {
+  readonly axis: string;
+  readonly steps: readonly SweepStep[];
+  readonly knee: number | null;
+}
+
+/** What the panel shows of a scenario. The first row of `table` is its head. */
+export interface ScenarioView {
+  readonly title: string;
+  readonly verdict: string | null;
+  readonly sentences: readonly string[];
+  readonly sweep: Sweep | null;
+  readonly table: readonly (readonly string[])[];
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Reads a scenario's result as stored in a report. The report may be of an older version: what is missing is left out, nothing is guessed. */
+export function readScenario(name: string, result: unknown): ScenarioView {
+  const fields = isFields(result) ? result : {};
+  const sweep = readSweep(fields);
+  return {
+    title: name.charAt(0).toUpperCase() + name.slice(1),
+    verdict: typeof fields['verdict'] === 'string' ? fields['verdict'] : null,
+    sentences: [fields['sentences'], fields['explanation'], fields['summary']].flatMap((value) => (Array.isArray(value) ? value : [value])).filter((value) => typeof value === 'string'),
+    sweep,
+    table: sweep ? sweepTable(sweep) : evidenceTable(fields['evidence']),
+  };
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function readSweep(result: Fields): Sweep | null {
+  if (!Array.isArray(result['steps'])) return null;
+  const all = result['steps'].filter(isFields);
+  const by = all.every((step) => typeof step['concurrency'] === 'number') ? 'concurrency' : all.every((step) => typeof step['rate'] === 'number') ? 'rate' : null;
+  if (by === null || all.length === 0) return null;
+  const knee = isFields(result['knee']) ? numberIn(result['knee'], by) : null;
+  return { axis: by === 'concurrency' ? 'concurrency' : 'requests per second', steps: all.map((step) => readStep(step, by)).sort((a, b) => a.load - b.load), knee };
+}
+
+function readStep(step: Fields, by: string): SweepStep {
+  const attained = isFields(step['attainment']) ? step['attainment'] : null;
+  const good = attained && numberIn(attained, 'good');
+  const due = attained && numberIn(attained, 'due');
+  const { verdict } = step;
+  return {
+    load: Number(step[by]),
+    throughput: rate(step['throughput'], 'tokensPerSecond'),
+    perUser: rate(step['perUser'], 'p50'),
+    goodput: rate(step['goodput'], 'perSecond'),
+    good: good !== null && due !== null ? { good, due } : null,
+    verdict: verdict === 'met' || verdict === 'missed' || verdict === 'unclear' ? verdict : null,
+  };
+}
+
+/** A bare number, or the field that holds it in a report's own form. */
+function rate(value: unknown, field: string): number | null {
+  return typeof value === 'number' ? value : isFields(value) ? numberIn(value, field) : null;
+}
+
+function numberIn(fields: Fields, name: string): number | null {
+  const value = fields[name];
+  return typeof value === 'number' ? value : null;
+}
+
+function sweepTable({ axis, steps }: Sweep): string[][] {
+  const text = (value: number | null): string => (value === null ? 'none' : digits(value));
+  const head = [axis, 'throughput, tokens/s', 'per user, tokens/s', 'goodput, answers/s', 'good', 'SLO'];
+  return [head, ...steps.map((step) => [digits(step.load), text(step.throughput), text(step.perUser), text(step.goodput), step.good === null ? '' : outOf(step.good.good, step.good.due), step.verdict ?? ''])];
+}
+
+function evidenceTable(evidence: unknown): string[][] {
+  if (!isFields(evidence)) return [];
+  const rows = Object.entries(evidence).flatMap(([name, value]) => {
+    if (typeof value === 'string') return [[spaced(name), value]];
+    if (typeof value === 'number') return [[spaced(name), Number.isInteger(value) ? count(value) : digits(value)]];
+    return typeof value === 'boolean' ? [[spaced(name), value ? 'yes' : 'no']] : [];
+  });
+  return rows.length === 0 ? [] : [['Evidence', ''], ...rows];
+}
+
+function spaced(name: string): string {
+  return name.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
+}

@@ -1,23 +1,8 @@
 /** Where a prompt's reusable prefix ends, what can be taken from the cache under a rule, and what each changing place costs. */
-import type { FormatId, Judgement, Piece, Prompt, Scope, Volatility } from './prompt';
+import type { FormatId, Judgement, Piece, Prompt, Scope, Span, Volatility } from './prompt';
 import { ageOf, knowsModel, readFactor, reusable, type CacheRule, type Layout, type LayoutBlock, type Reuse } from './rules';
 import { sureHead, type TokenCounter, type TokenCountSource } from './tokens';
-
-/** True when a place of this class differs between two requests that should share a prefix. `unknown` does not count as changing. */
-export function changesWithin(volatility: Volatility, scope: Scope): boolean {
-  switch (volatility) {
-    case 'day':
-    case 'minute':
-    case 'request':
-      return true;
-    case 'session':
-      return scope === 'everyone';
-    case 'constant':
-    case 'deploy':
-    case 'unknown':
-      return false;
-  }
-}
+import { isVolatile } from './volatility';
 
 /** One place whose value is not known to stay the same. Offsets in UTF-16 units of the file, end exclusive; `line` from 1. */
 export interface ChangingPlace {
@@ -176,7 +161,8 @@ function pathThrough(counted: Counted, through: Piece | undefined): Path {
 }
 
 function placeKind(piece: Piece): ChangingPlace['kind'] | null {
-  if (piece.history) return 'history';
+  const inConversation = piece.history && piece.judgement.volatility !== 'day' && piece.judgement.volatility !== 'minute';
+  if (inConversation) return piece.loop === 'constant' && piece.branches.length === 0 && !piece.variant ? 'history' : null;
   if (piece.kind === 'value') return piece.span.kind === 'expression' && !piece.span.output ? null : 'value';
   if (piece.kind === 'media') return 'media';
   if (piece.kind !== 'point') return null;
@@ -213,7 +199,7 @@ const shown = (source: string) => {
 function tailCounter(counted: Counted, scope: Scope): (index: number) => number {
   const { pieces, tokens, largest } = counted;
   const size = pieces.length;
-  const own = (i: number) => (changesWithin(pieces[i]?.loop ?? 'constant', scope) ? 0 : (tokens[i] ?? 0));
+  const own = (i: number) => (isVolatile(pieces[i]?.loop ?? 'constant', scope) ? 0 : (tokens[i] ?? 0));
   const onDefault = pathThrough(counted, undefined);
   const suffix = new Float64Array(size + 1);
   const outermostEnd = new Int32Array(size + 1).fill(size);
@@ -246,7 +232,7 @@ function findPlaces(counted: Counted, options: PrefixOptions): readonly Changing
     const kind = placeKind(piece);
     const { volatility } = piece.judgement;
     if (kind === null || volatility === 'constant' || volatility === 'deploy') return [];
-    const changes = changesWithin(volatility, options.scope);
+    const changes = isVolatile(volatility, options.scope);
     const lostTokens = kind === 'variant' || kind === 'history' ? 0 : tail(i);
     const text = shown(options.text.slice(piece.start, piece.end));
     return [{ start: piece.start, end: piece.end, line: lineAt(starts, piece.start), text, kind, judgement: piece.judgement, changes, lostTokens, matters: changes && lostTokens >= threshold, piece: i }];
@@ -294,7 +280,7 @@ interface Measured extends PrefixNumbers {
 }
 
 function measure(counted: Counted, prompt: Prompt, places: readonly ChangingPlace[], scope: Scope, acrossVariants: boolean, options: PrefixOptions): Measured {
-  const end = places.find((place) => changesWithin(place.judgement.volatility, scope) && !(acrossVariants && place.kind === 'variant')) ?? null;
+  const end = places.find((place) => isVolatile(place.judgement.volatility, scope) && !(acrossVariants && place.kind === 'variant')) ?? null;
   const breaker = end?.piece ?? -1;
   const path = pathThrough(counted, counted.pieces[breaker]);
   const { blocks, total } = blocksOf(counted, prompt, path, breaker);
@@ -305,16 +291,18 @@ function measure(counted: Counted, prompt: Prompt, places: readonly ChangingPlac
 
 /** Different ways through the conditions before a piece: branches of one condition add up, conditions in a row multiply. */
 function countVariants(pieces: readonly Piece[], before: number, scope: Scope): number {
-  const multiplies = (piece: Piece) => piece.judgement.volatility === 'unknown' || changesWithin(piece.judgement.volatility, scope);
+  const multiplies = (piece: Piece) => piece.judgement.volatility === 'unknown' || isVolatile(piece.judgement.volatility, scope);
   const points = pieces.slice(0, before < 0 ? pieces.length : before).filter((piece) => piece.variant && piece.kind === 'point');
   const inside = (depth: number, list: readonly Piece[]): number => {
+    const conditions = new Map<Span, Piece[]>();
+    for (const point of list) if (point.branches.length === depth) conditions.set(point.span, [...(conditions.get(point.span) ?? []), point]);
     let product = 1;
-    for (const point of list.filter((p) => p.branches.length === depth)) {
-      if (point.span.kind !== 'control') continue;
-      const nested = list.filter((p) => p.branches[depth]?.control === point.start);
-      const branches = point.span.branches.map((_, b) => inside(depth + 1, nested.filter((p) => p.branches[depth]?.branch === b)));
-      const ways = branches.reduce((sum, n) => sum + n, point.span.exhaustive ? 0 : 1);
-      product = Math.min(1_000_000, product * Math.max(1, multiplies(point) ? ways : Math.max(...branches, 1)));
+    for (const [span, tests] of conditions) {
+      if (span.kind !== 'control') continue;
+      const nested = list.filter((p) => p.branches[depth]?.control === span.start);
+      const branches = span.branches.map((_, b) => (nested.length === 0 ? 1 : inside(depth + 1, nested.filter((p) => p.branches[depth]?.branch === b))));
+      const ways = branches.reduce((sum, n) => sum + n, span.exhaustive ? 0 : 1);
+      product = Math.min(1_000_000, product * (tests.some(multiplies) ? ways : Math.max(...branches, 1)));
     }
     return product;
   };

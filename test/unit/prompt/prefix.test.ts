@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { analysePrefix, changesWithin, lossOf, placeSentence, scopesSentence, textsToCount, type PrefixOptions, type PrefixReport } from '../../../src/prompt/prefix';
+import { analysePrefix, lossOf, placeSentence, scopesSentence, textsToCount, type PrefixOptions, type PrefixReport } from '../../../src/prompt/prefix';
 import { loadRules } from '../../../src/prompt/rules';
 import { bytesCounter } from '../../../src/prompt/tokens';
 import { o200kCounter } from '../../../src/prompt/tokenizer';
@@ -75,9 +75,6 @@ describe('prefix: scopes', () => {
     assert.equal(analyse(built, { scope: 'everyone' }).end?.text, '{{user_name:session}}');
     assert.equal(scopesSentence(report), '992 of 2,002 tokens shared by all users; 1,600 within one user.');
     assert.equal(report.places[0]?.changes, false);
-  });
-  it('the order of classes', () => {
-    assert.deepEqual((['constant', 'deploy', 'session', 'day', 'minute', 'request', 'unknown'] as const).map((c) => [changesWithin(c, 'user'), changesWithin(c, 'everyone')]), [[false, false], [false, false], [false, true], [true, true], [true, true], [true, true], [false, false]]);
   });
 });
 

@@ -20,6 +20,9 @@ export type DialectId =
 /** How the body is cut into frames. `gemini` answers SSE or a JSON array, so `sse-or-json-array` looks at the first byte. */
 export type Framing = 'sse' | 'ndjson' | 'json-array' | 'sse-or-json-array' | 'aws-eventstream';
 
+/** HTTP headers in wire order. */
+export type HeaderList = readonly (readonly [name: string, value: string])[];
+
 /** What a dialect needs to build a request. */
 export interface RequestInput {
   /** The endpoint's `url` as given: an origin, …/v1 or the full path. */
@@ -27,7 +30,7 @@ export interface RequestInput {
   readonly model: string | null;
   readonly prompt: ChatPrompt;
   readonly maxTokens: number | null;
-  /** Optional request fields to ask for (`stream_options.include_usage`, `return_token_ids` …); the dialect's list minus what the endpoint refused. */
+  /** Optional request fields to ask for (`stream_options.include_usage`, `return_token_ids` …): `askFor` in `index.ts` computes it. */
   readonly ask: ReadonlySet<string>;
   /** Extra body fields from the settings, merged last. */
   readonly body: Readonly<Record<string, unknown>>;
@@ -52,7 +55,7 @@ export interface Frame {
   readonly messageType?: string;
 }
 
-/** Token counts as the server reports them, normalised: `output` includes reasoning, `prompt` includes cached. */
+/** Token counts as the server reports them, normalised: `output` includes reasoning, `prompt` includes cached. Absent = not told. */
 export interface Usage {
   readonly prompt?: number;
   readonly output?: number;
@@ -61,20 +64,36 @@ export interface Usage {
   readonly cacheWrite?: number;
 }
 
+/** Token sources that count the tokens of one frame. */
+export type FrameTokenSource = Exclude<TokenSource, 'final-usage' | 'endpoint-tokenizer' | 'local-tokenizer' | 'deltas'>;
+
+/**
+ * Whether a running count that grew in a frame without content makes that frame a token of its own:
+ * `yes` for a generation frame, `if-continuous` for a frame that ends the answer (only when earlier frames counted too),
+ * `no` for a frame that reports usage only.
+ */
+export type GrowthIsToken = 'yes' | 'if-continuous' | 'no';
+
 /** What a dialect says about a frame, in stream order, through the sink. */
 export interface FrameSink {
-  /** Generated content. `tokens` only where this very frame tells it. An empty text with tokens ≥ 1 is kind `token`. */
-  delta(kind: DeltaKind, text: string, tokens?: number, source?: TokenSource): void;
-  /** A piece of a tool call: `key` tells calls apart (index or id). Name and arguments are appended; it counts as one `tool` delta if either is non-empty. */
-  tool(key: string | number, name: string, args: string, tokens?: number, source?: TokenSource): void;
-  /** Exact running count of output tokens so far (continuous usage, `predicted_n`); the decoder turns it into k per delta. */
-  running(outputTokens: number, source: TokenSource): void;
-  /** Last one wins, field by field. */
-  usage(usage: Usage): void;
+  /** Generated content; an empty text says nothing. `choice` above 0 is counted as an arrival but is no part of the answer. */
+  delta(kind: Exclude<DeltaKind, 'tool' | 'token'>, text: string, choice?: number): void;
+  /** A piece of a tool call: `key` tells calls apart (index or id). Name and arguments are appended; it is a delta if either is non-empty. */
+  tool(key: string | number, name: string, args: string): void;
+  /** Names a tool call, or gives its whole arguments, in a structure frame that is no delta. */
+  toolFrame(key: string | number, name: string, args: string): void;
+  /** Tokens generated in this very frame, told by `source`. A frame without content and tokens ≥ 1 becomes a `token` delta. */
+  tokens(count: number, source: FrameTokenSource): void;
+  /** Exact running count of output tokens so far (continuous usage, `predicted_n`), and how many of them were reasoning; becomes tokens per delta. */
+  running(outputTokens: number, source: 'usage-difference' | 'server-count', growth: GrowthIsToken, reasoningTokens?: number): void;
+  /** Last one wins, field by field. `from: 'server-count'` is used only where no usage object tells the field. */
+  usage(usage: Usage, from?: 'server-count'): void;
   timing(timing: ServerTiming): void;
   finish(reason: string): void;
-  /** The dialect's terminal marker ([DONE], message_stop, done:true …). */
-  end(): void;
+  /** The dialect's terminal marker (message_stop, done:true …); `[DONE]` is seen by the decoder itself. */
+  terminal(): void;
+  /** This frame is a whole answer, not a piece of a stream; call it before the deltas. */
+  whole(): void;
   /** An error frame inside the stream. */
   error(message: string): void;
   /** A frame that is not what the dialect says. */
@@ -82,22 +101,32 @@ export interface FrameSink {
   flag(flag: string): void;
 }
 
+/** An optional request field: asked for, dropped once and remembered when refused. */
+export interface OptionalField {
+  /** Dotted path in the body, as `ask` holds it. */
+  readonly field: string;
+  /** Asked only where one of these servers was detected (`vllm`, `sglang`, `llama.cpp` …); absent = everywhere. */
+  readonly forServers?: readonly string[];
+  /** Asked only when every answer must have the same length. */
+  readonly when?: 'fixed-length';
+}
+
 /** One API family: path, body, and how to read one frame. Pure. */
 export interface Dialect {
   readonly id: DialectId;
   readonly framing: Framing;
-  /** Optional fields to ask for, by the name a server would complain about; dropped once and remembered when refused. `forServers`: asked only where detected. */
-  readonly optional: readonly { readonly field: string; readonly forServers?: readonly string[] }[];
+  readonly optional: readonly OptionalField[];
   request(input: RequestInput): WireRequest;
   /** A fresh reader for one stream (or for a single JSON body answering `stream: true`). */
-  reader(sink: FrameSink, context: { readonly headers: readonly (readonly [string, string])[] }): FrameReader;
+  reader(sink: FrameSink, context: { readonly headers: HeaderList }): FrameReader;
 }
 
 /** Reads frames of one stream, in order. */
 export interface FrameReader {
-  read(frame: Frame): void;
-  /** A whole non-streaming JSON body of this API. */
-  whole(json: unknown): void;
-  /** True when the dialect has no terminal marker and a clean end of the body is the end. */
+  /** Reads one frame; false when this API sends no such frame. Errors in the shapes of `serverError.ts` were already reported by the decoder. */
+  read(frame: Frame, json: unknown): boolean;
+  /** A whole non-streaming JSON body of this API; false when it is none. */
+  whole(json: unknown): boolean;
+  /** True when a clean end of the body here and now is a proper end, without a terminal marker (a finish reason was seen, or the API has no marker). */
   readonly endsAtClose: boolean;
 }

@@ -1,0 +1,115 @@
+import type { Dialect, Frame, FrameReader, FrameSink, RequestInput } from './dialect';
+import { at, count, defined, list, object, string, type JsonObject } from './json';
+import { messageIn } from '../serverError';
+import { bearer, post, systemAndTurns, toolParts } from './request';
+
+/** Reads ConverseStream messages; the event type is in the frame, or, where a file holds payloads alone, the only key of the object. */
+class ConverseReader implements FrameReader {
+  readonly #sink: FrameSink;
+  #stopped = false;
+
+  constructor(sink: FrameSink) {
+    this.#sink = sink;
+  }
+
+  get endsAtClose(): boolean {
+    return this.#stopped;
+  }
+
+  read(frame: Frame, json: unknown): boolean {
+    const body = object(json);
+    if (body === null) return false;
+    const name = frame.event !== '' ? frame.event : (Object.keys(body)[0] ?? '');
+    const event = frame.event !== '' ? body : (object(body[name]) ?? body);
+    if (frame.messageType === 'exception' || frame.messageType === 'error' || /Exception$/.test(name)) {
+      this.#sink.error(`${name}: ${messageIn(event) ?? 'no message'}`);
+      return true;
+    }
+    switch (name) {
+      case 'contentBlockStart':
+        this.#start(event);
+        break;
+      case 'contentBlockDelta':
+        this.#delta(event, object(event['delta']));
+        break;
+      case 'messageStop':
+        this.#stopped = true;
+        if (string(event['stopReason']) !== '') this.#sink.finish(string(event['stopReason']));
+        break;
+      case 'metadata':
+        this.#metadata(event);
+        this.#sink.terminal();
+        break;
+      default:
+        return name === 'messageStart' || name === 'contentBlockStop';
+    }
+    return true;
+  }
+
+  #start(event: JsonObject): void {
+    const tool = object(at(event, 'start', 'toolUse'));
+    if (tool !== null) this.#sink.toolFrame(count(event['contentBlockIndex']) ?? 0, string(tool['name']), '');
+  }
+
+  #delta(event: JsonObject, delta: JsonObject | null): void {
+    this.#sink.delta('text', string(delta?.['text']));
+    this.#sink.delta('reasoning', string(at(delta, 'reasoningContent', 'text')));
+    if (at(delta, 'reasoningContent', 'redactedContent') !== undefined) this.#sink.flag('hidden-reasoning-unknown');
+    this.#sink.tool(count(event['contentBlockIndex']) ?? 0, '', string(at(delta, 'toolUse', 'input')));
+  }
+
+  #metadata(event: JsonObject): void {
+    this.#usage(object(event['usage']));
+    const latency = count(at(event, 'metrics', 'latencyMs'));
+    if (latency !== undefined) this.#sink.timing({ name: 'metrics.latencyMs', ms: latency, covers: 'total' });
+  }
+
+  /** `inputTokens` leaves the cache out, as at Anthropic. */
+  #usage(usage: JsonObject | null): void {
+    const input = count(usage?.['inputTokens']);
+    const read = count(usage?.['cacheReadInputTokens']);
+    const written = count(usage?.['cacheWriteInputTokens']);
+    this.#sink.usage(defined({ prompt: input === undefined ? undefined : input + (read ?? 0) + (written ?? 0), output: count(usage?.['outputTokens']), cached: read, cacheWrite: written }));
+  }
+
+  whole(json: unknown): boolean {
+    const body = object(json);
+    const content = at(body, 'output', 'message', 'content');
+    if (body === null || !Array.isArray(content)) return false;
+    list(content).forEach((value, index) => {
+      const block = object(value);
+      this.#sink.delta('reasoning', string(at(block, 'reasoningContent', 'reasoningText', 'text')));
+      this.#sink.delta('text', string(block?.['text']));
+      const tool = object(block?.['toolUse']);
+      if (tool !== null) this.#sink.tool(index, string(tool['name']), JSON.stringify(tool['input'] ?? {}));
+    });
+    if (string(body['stopReason']) !== '') this.#sink.finish(string(body['stopReason']));
+    this.#usage(object(body['usage']));
+    return true;
+  }
+}
+
+function bedrockUrl(input: RequestInput): string {
+  const url = new URL(input.url);
+  const path = url.pathname.replace(/\/+$/, '').replace(/\/converse(?:-stream)?$/, '');
+  url.pathname = `${/\/model\/[^/]+$/.test(path) ? path : `${path}/model/${encodeURIComponent(input.model ?? '')}`}/converse-stream`;
+  return url.href;
+}
+
+/** Amazon Bedrock ConverseStream with a bearer key. */
+export const bedrock: Dialect = {
+  id: 'bedrock',
+  framing: 'aws-eventstream',
+  optional: [],
+  request(input) {
+    const { system, turns } = systemAndTurns(input.prompt);
+    const tools = input.prompt.tools.map(toolParts).map(({ name, description, parameters }) => ({ toolSpec: { name, description, inputSchema: { json: parameters } } }));
+    return post(bedrockUrl(input), input, { ...bearer(input.key), accept: 'application/vnd.amazon.eventstream' }, {
+      messages: turns.map(({ role, text }) => ({ role, content: [{ text }] })),
+      ...(system === '' ? {} : { system: [{ text: system }] }),
+      ...(input.maxTokens === null ? {} : { inferenceConfig: { maxTokens: input.maxTokens } }),
+      ...(tools.length > 0 ? { toolConfig: { tools } } : {}),
+    });
+  },
+  reader: (sink) => new ConverseReader(sink),
+};

@@ -1,0 +1,236 @@
+import { crc32 } from 'node:zlib';
+
+/**
+ * Cutting a body into frames, for every framing but SSE (which is in `decode.ts`). Each framer takes the decoded text or the bytes
+ * of one read, in any cuts, calls back once a frame is complete, and does work linear in its input.
+ */
+export interface Framer {
+  push(text: string): void;
+  /** The body ended; what is left over is handed out as unterminated. */
+  end(): void;
+}
+
+/** Most characters one frame may hold before the stream counts as malformed. */
+export const maxFrame = 64 * 1024 * 1024;
+
+/** One JSON value a line, split at LF only; blank lines are skipped, CR before LF is JSON white space. */
+export function lineFramer(onLine: (line: string, unterminated: boolean) => void, onOverflow: () => void): Framer {
+  let pending: string[] = [];
+  let size = 0;
+  const emit = (line: string, unterminated: boolean): void => {
+    if (line.trim() !== '') onLine(line, unterminated);
+  };
+  return {
+    push(text) {
+      let start = 0;
+      for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', start)) {
+        const tail = text.slice(start, at);
+        start = at + 1;
+        if (size === 0) emit(tail, false);
+        else {
+          pending.push(tail);
+          const line = pending.join('');
+          pending = [];
+          size = 0;
+          emit(line, false);
+        }
+      }
+      if (start === text.length) return;
+      pending.push(start === 0 ? text : text.slice(start));
+      size += text.length - start;
+      if (size > maxFrame) onOverflow();
+    },
+    end() {
+      if (size > 0) emit(pending.join(''), true);
+      pending = [];
+      size = 0;
+    },
+  };
+}
+
+/** What a value framer calls. */
+export interface ValueEvents {
+  value(json: string, unterminated: boolean): void;
+  /** The closing bracket of the array around the values. */
+  closed(): void;
+  /** A character between values that belongs to no JSON. */
+  junk(): void;
+  overflow(): void;
+}
+
+const quote = 34, backslash = 92, open = 123, close = 125, openList = 91, closeList = 93;
+const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9;
+
+/**
+ * JSON objects one after another (`inArray: false`), or the elements of one array that arrives over time (`inArray: true`):
+ * cut by brace depth outside strings. Values between the objects are not expected and count as junk.
+ */
+export function valueFramer(inArray: boolean, events: ValueEvents): Framer {
+  const base = inArray ? 1 : 0;
+  let depth = 0;
+  let inString = false;
+  let escaped = false;
+  let pending: string[] = [];
+  let size = 0;
+  let over = false;
+
+  const between = (code: number): void => {
+    if (isSpace(code) || code === 44) return;
+    if (inArray && code === openList && depth === 0 && !over) depth = 1;
+    else if (inArray && code === closeList && depth === 1) {
+      depth = 0;
+      over = true;
+      events.closed();
+    } else events.junk();
+  };
+
+  return {
+    push(text) {
+      const length = text.length;
+      let start = depth > base ? 0 : -1;
+      for (let at = 0; at < length; at++) {
+        const code = text.charCodeAt(at);
+        if (inString) {
+          if (escaped) escaped = false;
+          else if (code === backslash) escaped = true;
+          else if (code === quote) inString = false;
+        } else if (depth > base) {
+          if (code === quote) inString = true;
+          else if (code === open || code === openList) depth++;
+          else if (code === close || code === closeList) {
+            depth--;
+            if (depth === base) {
+              const tail = text.slice(start, at + 1);
+              start = -1;
+              if (size === 0) events.value(tail, false);
+              else {
+                pending.push(tail);
+                const value = pending.join('');
+                pending = [];
+                size = 0;
+                events.value(value, false);
+              }
+            }
+          }
+        } else if (code === open && depth === base && !over) {
+          start = at;
+          depth++;
+        } else between(code);
+      }
+      if (start < 0) return;
+      pending.push(start === 0 ? text : text.slice(start));
+      size += length - start;
+      if (size > maxFrame) events.overflow();
+    },
+    end() {
+      if (size > 0) events.value(pending.join(''), true);
+      pending = [];
+      size = 0;
+    },
+  };
+}
+
+/** One message of a binary AWS event stream (`application/vnd.amazon.eventstream`). */
+export interface BinaryMessage {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly payload: Uint8Array;
+}
+
+const prelude = 12;
+const trailer = 4;
+/** The largest message AWS sends is 16 MiB of payload and 128 KiB of headers. */
+const maxMessage = 17 * 1024 * 1024;
+
+/**
+ * Cuts an AWS event stream: 4 bytes total length, 4 bytes header length, 4 bytes CRC of those eight, headers, payload, 4 bytes CRC of all before.
+ * A wrong checksum or length is reported once and ends the reading.
+ */
+export function messageFramer(onMessage: (message: BinaryMessage) => void, onBroken: (message: string) => void): { push(bytes: Uint8Array): void; leftOver(): boolean } {
+  let pending: Uint8Array[] = [];
+  let size = 0;
+  let needed = prelude;
+  let broken = false;
+  const fail = (message: string): void => {
+    broken = true;
+    onBroken(message);
+  };
+  const take = (bytes: Uint8Array, view: DataView, start: number, total: number): boolean => {
+    if (view.getUint32(start + total - trailer) !== crc32(bytes.subarray(start, start + total - trailer))) {
+      fail('An event-stream message has a wrong checksum.');
+      return false;
+    }
+    const headerLength = view.getUint32(start + 4);
+    if (headerLength > total - prelude - trailer) {
+      fail('An event-stream message has impossible lengths.');
+      return false;
+    }
+    const payloadStart = start + prelude + headerLength;
+    onMessage({ headers: readHeaders(bytes.subarray(start + prelude, payloadStart)), payload: bytes.subarray(payloadStart, start + total - trailer) });
+    return true;
+  };
+  return {
+    push(chunk) {
+      if (broken) return;
+      pending.push(chunk);
+      size += chunk.length;
+      if (size < needed) return;
+      const bytes = pending.length === 1 ? chunk : join(pending, size);
+      const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+      let start = 0;
+      for (;;) {
+        needed = prelude;
+        if (size - start < needed) break;
+        const total = view.getUint32(start);
+        if (view.getUint32(start + 8) !== crc32(bytes.subarray(start, start + 8)) || total < prelude + trailer || total > maxMessage) {
+          fail('The body is not an AWS event stream, or it is damaged.');
+          return;
+        }
+        needed = total;
+        if (size - start < needed) break;
+        if (!take(bytes, view, start, total)) return;
+        start += total;
+      }
+      const rest = start < size ? bytes.subarray(start) : null;
+      pending = rest === null ? [] : [rest];
+      size = rest?.length ?? 0;
+    },
+    leftOver: () => size > 0,
+  };
+}
+
+function join(parts: readonly Uint8Array[], size: number): Uint8Array {
+  const all = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}
+
+/** Bytes of a header value by its type; strings and byte arrays carry their own length. */
+const valueSizes: readonly (number | null)[] = [0, 0, 1, 2, 4, 8, null, null, 8, 16];
+
+function readHeaders(bytes: Uint8Array): Record<string, string> {
+  const text = new TextDecoder();
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const headers: Record<string, string> = {};
+  let at = 0;
+  while (at < bytes.length) {
+    const nameEnd = at + 1 + bytes[at]!;
+    if (nameEnd >= bytes.length) break;
+    const name = text.decode(bytes.subarray(at + 1, nameEnd));
+    const type = bytes[nameEnd]!;
+    let size = valueSizes[type];
+    at = nameEnd + 1;
+    if (size === undefined) break;
+    if (size === null) {
+      if (at + 2 > bytes.length) break;
+      size = view.getUint16(at);
+      at += 2;
+    }
+    if (type === 7) headers[name] = text.decode(bytes.subarray(at, at + size));
+    at += size;
+  }
+  return headers;
+}

@@ -67,7 +67,8 @@ export function buildReport(input: ReportInput): Report {
     perUser: perUser(summary.tpot),
     goodput: reached === null || end <= 0 ? null : { perSecond: (reached.good / end) * 1000, perMinute: (reached.good / end) * 60_000 },
     attainment: reached,
-    verdict: verdict(reached, plan.slo),
+    // A client that could not keep up has measured itself.
+    verdict: input.clientBottleneck ? null : verdict(reached, plan.slo),
     outcomes: countOutcomes(measured),
     cache: cacheFacts(done, endpoint),
     prefillRate: prefill(done),

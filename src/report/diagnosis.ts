@@ -57,7 +57,7 @@ export function diagnose(samples: readonly Sample[]): Diagnosis | null {
   const whole = parts.connection + parts.queue + parts.prefill + parts.decode + parts.stalls;
   const shown = (['connection', 'queue', 'prefill', 'decode', 'stalls'] as const).filter((part) => parts[part] >= 0.01 * whole);
   const list = shown.map((part) => `${partWords[part]} ${ms(parts[part])}`).join(', ');
-  return { parts, main, sentence: `Of ${ms(whole)} an answer on average: ${list}. ${advice(main, answers)}` };
+  return { parts, main, sentence: `An answer takes ${ms(whole)} on average: ${list}. ${advice(main, answers)}` };
 }
 
 function meanParts(split: readonly Parts[]): Parts {

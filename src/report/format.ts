@@ -302,23 +302,28 @@ function withP99(row: { readonly p50: number; readonly p99: number }): string {
   return `${middle} (p99 ${slow.endsWith(` ${unit}`) ? slow.slice(0, -unit.length - 1) : slow})`;
 }
 
-/** The limit most requests broke, in how many, and for a late first token what the wait was made of. */
+/** What most requests broke, in how many; behind a late first token, what the wait was made of. */
 function missReason(report: Report, samples: readonly Sample[]): string {
   const { slo } = report.plan;
   const { due, failed, by } = breaches(samples, slo);
   const reached = report.attainment!;
-  if (due === 0) return `${outOf(reached.good, reached.due)} answers are good`;
-  const [worst] = [...by].sort((a, b) => b[1] - a[1]);
-  const parts: string[] = [];
-  if (failed > 0) parts.push(`${outOf(failed, due)} failed (${kindsOf(report.outcomes).replace(/(?:^|, )(?:ok|cancelled|not streamed) \S+/g, '').replace(/^, /, '')})`);
-  if (worst !== undefined) {
-    const [limit, n] = worst;
-    const most = limit === 'valid' ? null : slo[limit];
-    parts.push(most === null || most === undefined ? `the answer is not valid in ${outOf(n, due)}` : `${limitNames[limit]} above ${ms(most)} in ${outOf(n, due)}`);
-    const reason = limit === 'ttft' || limit === 'firstVisible' ? waitReason(samples) : null;
-    if (reason !== null) return `${parts.join(', ')}; ${reason}`;
-  }
-  return parts.length === 0 ? `${outOf(reached.good, reached.due)} answers are good` : parts.join(', ');
+  const reasons = [...by].map(([limit, n]) => ({ n, limit, text: `${limitText(limit, slo)} in ${outOf(n, due)}` }));
+  if (failed > 0) reasons.push({ n: failed, limit: 'valid', text: `${outOf(failed, due)} failed (${kindsOf(failuresOf(report.outcomes))})` });
+  reasons.sort((a, b) => b.n - a.n);
+  const [worst] = reasons;
+  if (worst === undefined) return `${outOf(reached.good, reached.due)} answers are good`;
+  const wait = worst.limit === 'ttft' || worst.limit === 'firstVisible' ? waitReason(samples) : null;
+  const list = reasons.slice(0, 2).map(({ text }) => text).join(', ');
+  return wait === null ? list : `${list}; ${wait}`;
+}
+
+function limitText(limit: SloLimit, slo: Slo): string {
+  const most = limit === 'valid' ? undefined : slo[limit];
+  return most === undefined ? 'the answer is not valid' : `${limitNames[limit]} above ${ms(most)}`;
+}
+
+function failuresOf(outcomes: Report['outcomes']): Report['outcomes'] {
+  return Object.fromEntries(Object.entries(outcomes).filter(([kind]) => !['ok', 'not-streaming', 'cancelled', 'invalid'].includes(kind)));
 }
 
 /** A lens after a run: `TTFT 212 ms (p99 410) · 31 tok/s · meets SLO`. */

@@ -44,9 +44,9 @@ export function pace(tokensPerSecond: number): string {
   return `${digits(tokensPerSecond)} tokens/s`;
 }
 
-/** An interval in the unit of its column: `198–221`; `from 198` or `to 221` never stand alone: without both bounds the words are `n too small`. */
+/** An interval in the unit of its column: `198–221`. Without both bounds the words are `n too small`. */
 export function interval([low, high]: Bounds): string {
-  return low === null || high === null ? 'n too small' : `${digits(low)}–${digits(high)}`;
+  return low === null || high === null ? 'n too small' : `${digits(low, true)}–${digits(high, true)}`;
 }
 
 /** A share as counts, never as a percentage without its base: `20 of 20`. */

@@ -171,6 +171,8 @@ class Link {
   /** No request has been written to the present socket, and it was opened for one. */
   fresh = true;
   #socket: Socket | null = null;
+  /** The sockets under it: TCP under TLS, the proxy's under both. Destroying a TLS socket amid its handshake leaves them open. */
+  #under: Socket[] = [];
   #prepared: Socket | null = null;
   #stage: 'dns' | 'connect' | 'proxy' | 'tls' = 'dns';
   #destroyed = false;
@@ -239,6 +241,7 @@ class Link {
       this.#destroyed = true;
       this.#retired();
       this.#socket?.destroy();
+      for (const socket of this.#under) socket.destroy();
     }
     return this.client.destroy(null);
   }
@@ -271,6 +274,7 @@ class Link {
     const timer = setTimeout(() => {
       late = true;
       this.#socket?.destroy(new Error('timeout'));
+      for (const socket of this.#under) socket.destroy();
     }, connectTimeout);
     try {
       return await this.#connect();
@@ -287,6 +291,7 @@ class Link {
     const via = proxy ? new URL(proxy.url) : null;
     const first = via ?? target;
     this.#stage = 'dns';
+    this.#under = [];
     let socket = await this.#tcp(first, socketPath);
     if (via?.protocol === 'https:') socket = await this.#secure(socket, via, false);
     if (via && target.protocol === 'https:') await this.#tunnel(socket, proxy!);
@@ -329,6 +334,7 @@ class Link {
   }
 
   #ready<S extends Socket>(socket: S, event: 'connect' | 'secureConnect'): Promise<S> {
+    this.#under.push(socket);
     this.#socket = socket;
     return new Promise((resolve, reject) => {
       socket.once(event, () => {

@@ -175,6 +175,8 @@ export interface ProbePlan {
   readonly breaker: BreakerSettings | null;
   readonly retry: RetrySettings | null;
   readonly recorders: number;
+  /** Ask for answers of exactly `maxTokens` tokens where the server can. */
+  readonly fixedLength?: boolean;
 }
 
 /** A fresh nonce: 16 hex digits, so that every salted prompt is equally long. */

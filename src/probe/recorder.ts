@@ -136,12 +136,12 @@ class Recording implements ExchangeEvents {
   }
 }
 
-function runRecorder(port: NonNullable<typeof parentPort>, script: string, connections: Connections): void {
+function runRecorder(port: NonNullable<typeof parentPort>, canaryScript: string | null, connections: Connections): void {
   const active = new Map<string, Recording>();
   const post = (message: FromRecorder, part?: Part): void => {
     port.postMessage(message, part ? [part.stamps.buffer, part.ends.buffer, part.bytes.buffer] : []);
   };
-  const canary: Promise<Canary | null> = openCanary(script).catch(() => null);
+  const canary: Promise<Canary | null> = canaryScript === null ? Promise.resolve(null) : openCanary(canaryScript).catch(() => null);
 
   const handOver = (recording: Recording, flushed: boolean): void => {
     const part = recording.part();
@@ -230,4 +230,4 @@ function runRecorder(port: NonNullable<typeof parentPort>, script: string, conne
 
 const thread = workerData as ThreadData | null;
 if (parentPort && thread?.role === 'canary') runCanarySender();
-else if (parentPort && thread?.role === 'recorder') runRecorder(parentPort, thread.script, openConnections(thread.network));
+else if (parentPort && thread?.role === 'recorder') runRecorder(parentPort, thread.canary ? thread.script : null, openConnections(thread.network));

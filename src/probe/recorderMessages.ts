@@ -5,7 +5,7 @@ import type { NetworkOptions } from './network';
 import type { TapeEnding, TapePhases } from './tape';
 
 /** What the thread is started with. The same script is the recorder and, in a thread of its own, the canary's sender. */
-export type ThreadData = { readonly role: 'recorder'; readonly script: string; readonly network: NetworkOptions } | { readonly role: 'canary' };
+export type ThreadData = { readonly role: 'recorder'; readonly script: string; readonly network: NetworkOptions; readonly canary: boolean } | { readonly role: 'canary' };
 
 /** The reads since the last message. `ends` are offsets in the whole body, so parts concatenate into a tape. */
 export interface Part {

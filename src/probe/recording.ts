@@ -43,9 +43,10 @@ export interface Recorder {
 const graceAfterEnd: Milliseconds = 1000;
 const closeLimit: Milliseconds = 1000;
 
-/** Starts a recorder. `script` is the path of the built recorder; rejects when the thread does not start. */
-export async function openRecorder(options: { readonly script: string; readonly network: NetworkOptions }): Promise<Recorder> {
-  const worker = new Worker(options.script, { workerData: { role: 'recorder', script: options.script, network: options.network } satisfies ThreadData });
+/** Starts a recorder. `script` is the path of the built recorder; `canary` (default true) runs its error measurement. Rejects when the thread does not start. */
+export async function openRecorder(options: { readonly script: string; readonly network: NetworkOptions; readonly canary?: boolean }): Promise<Recorder> {
+  const { script, network, canary = true } = options;
+  const worker = new Worker(script, { workerData: { role: 'recorder', script, network, canary } satisfies ThreadData });
   const recorder = new ThreadRecorder(worker);
   await recorder.ready;
   return recorder;

@@ -237,8 +237,7 @@ class Run {
 
   async #attempt(shot: Shot, id: string, due: Milliseconds): Promise<Finished | null> {
     const target = this.#plan.targets[shot.target]!;
-    const refused = target.memory.recall(target.endpoint.url).refused;
-    const ask = askFor(target.dialect, { server: target.server, refused });
+    const ask = this.#ask(target);
     const request = buildRequest(target, shot, ask);
     const flight: InFlight = { shot, id, role: shot.role, start: null, headers: null, fresh: [], decoder: null, first: null };
     this.#inFlight.add(flight);
@@ -255,13 +254,28 @@ class Run {
     this.#inFlight.delete(flight);
     const decoded = flight.decoder ? finish(flight.decoder, tape) : decode(tape, target.dialect);
     const outcome = judge(tape, decoded, target.timeouts);
-    const field = outcome.kind === 'status' ? outcome.refusedField : undefined;
-    const negotiable = field !== undefined && ask.has(field);
-    if (negotiable) target.memory.refuse(target.endpoint.url, field);
+    const negotiable = this.#negotiate(target, outcome, ask);
     const redact = createRedactor([target.key, ...secretsOf(request.url, request.headers)]);
     const finished: Finished = { flight, due, role: negotiable ? 'negotiation' : shot.role, tape, decoded, outcome, redact };
     this.#count(finished, target);
     return finished;
+  }
+
+  #ask(target: Target, alsoRefused?: string): ReadonlySet<string> {
+    const { endpoint, server, memory, dialect } = target;
+    const refused = new Set(memory.recall(endpoint.url).refused);
+    if (alsoRefused !== undefined) refused.add(alsoRefused);
+    return askFor(dialect, { url: endpoint.url, server, refused, fixedLength: this.#plan.fixedLength ?? false });
+  }
+
+  /** Whether a refusal can be answered by another request: the field was ours to leave out. Remembers it then. */
+  #negotiate(target: Target, outcome: Outcome, asked: ReadonlySet<string>): boolean {
+    const field = outcome.kind === 'status' ? outcome.refusedField : undefined;
+    if (field === undefined) return false;
+    const next = this.#ask(target, field);
+    if (next.size === asked.size && [...next].every((name) => asked.has(name))) return false;
+    target.memory.refuse(target.endpoint.url, field);
+    return true;
   }
 
   #receive(flight: InFlight, target: Target, part: Part): void {
@@ -387,14 +401,10 @@ function buildRequest(target: Target, shot: Shot, ask: ReadonlySet<string>): Wir
 
 function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else
-      signal.addEventListener(
-        'abort',
-        () => {
-          resolve();
-        },
-        { once: true },
-      );
+    const end = (): void => {
+      resolve();
+    };
+    if (signal.aborted) end();
+    signal.addEventListener('abort', end, { once: true });
   });
 }

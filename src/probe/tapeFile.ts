@@ -87,8 +87,8 @@ export function parseTape(text: string): SavedTape | string {
   if (typeof found === 'string' && found.startsWith('first-token/tape@') && found !== schemaName) return `This tape is of version ${found.slice(17)}; this First Token reads version 1.`;
   const read = v.safeParse(shape, json);
   if (!read.success) return `This is not a tape of First Token: ${read.issues[0].message} (${v.getDotPath(read.issues[0]) ?? 'top'}).`;
-  const { schema: _schema, api, stamps, ends, bytes, ...rest } = read.output;
+  const { api, stamps, ends, bytes, id, status, headers, phases, reused, redispatched, alpn, ending } = read.output;
   const body = new Uint8Array(Buffer.from(bytes, 'base64'));
   if (stamps.length !== ends.length || (ends.at(-1) ?? 0) !== body.length || ends.some((end, k) => end < (ends[k - 1] ?? 0))) return 'This tape is damaged: its reads do not add up to its bytes.';
-  return { api, tape: { ...rest, ending: rest.ending as Tape['ending'], stamps: Float64Array.from(stamps), ends: Uint32Array.from(ends), bytes: body } };
+  return { api, tape: { id, status, headers, phases, reused, ...(redispatched === undefined ? {} : { redispatched }), alpn, ending, stamps: Float64Array.from(stamps), ends: Uint32Array.from(ends), bytes: body } };
 }

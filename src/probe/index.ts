@@ -1,0 +1,356 @@
+/** The front door of the engine: a job goes in, events come out. Loaded on first use, by the editor and by the terminal. */
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { ChatPrompt } from '../prompt/prompt';
+import type { LiveRow } from '../report/messages';
+import { buildReport, type EndpointSummary, type Environment, type Report, type ReportInput, type ServerView, type Slo } from '../report/report';
+import type { Milliseconds, Sample } from '../report/sample';
+import { now } from './clock';
+import type { Decoded } from './decode';
+import { detect, type Detection } from './detect';
+import { dialects } from './dialect/index';
+import type { DialectId } from './dialect/dialect';
+import { displayUrl, originOf, type Endpoint } from './endpoint';
+import { createGet } from './get';
+import type { EndpointMemory } from './memory';
+import type { NetworkOptions, Timeouts } from './network';
+import { checkRequest, checkSettings, PlanError, planProbe, summarisePlan, timeoutsFor, type ProbePlan, type ProbeSettings, type Target } from './plan';
+import { openRecorder, type Recorder } from './recording';
+import { createRedactor, secretsOf } from './redact';
+import type { ReportSink } from './reportSink';
+import { run, type RunSeams, type Stopped } from './run';
+import { watchServer } from './serverMetrics';
+import type { Tape } from './tape';
+
+export { createDecoder, decode, frameAt, type Arrival, type Decoded, type Decoder } from './decode';
+export { detect, type Detection } from './detect';
+export { askFor, dialectOf, dialects } from './dialect/index';
+export type { DialectId } from './dialect/dialect';
+export { apis, displayUrl, endpointFromUrl, environmentNames, isLoopback, originOf, parseEndpoints, resolveEnvironment, urlProblem, type Endpoint, type EndpointProblem } from './endpoint';
+export { createGet } from './get';
+export { createMemory, type EndpointMemory, type Remembered } from './memory';
+export { defaultNetwork, defaultTimeouts, type NetworkOptions, type Timeouts } from './network';
+export { defaultProbeSettings, estimate, PlanError, planProbe, readProbeSettings, type Estimate, type ProbePlan, type ProbeSettings, type Shot, type Target } from './plan';
+export { openRecorder, type Recorder } from './recording';
+export { createRedactor, secretsOf } from './redact';
+export { createReportFile, type ReportSink } from './reportSink';
+export { run, type RunSeams, type RunStep } from './run';
+export { parseTape, serialiseTape } from './tapeFile';
+export type { Tape } from './tape';
+
+/** Limits from `firstToken.network.timeouts`; the endpoint's own come first. */
+export interface JobTimeouts {
+  readonly connect?: Milliseconds | null | undefined;
+  readonly firstToken?: Milliseconds | null | undefined;
+  readonly stall?: Milliseconds | null | undefined;
+  readonly total?: Milliseconds | null | undefined;
+}
+
+/** Everything a probe needs to know. Nothing else is read: no settings, no environment but the proxies'. */
+export interface ProbeJob {
+  /** Placeholders in headers are resolved already. */
+  readonly endpoint: Endpoint;
+  readonly key: string | null;
+  readonly prompt: ChatPrompt;
+  /** Name of the prompt file, or `built-in`. */
+  readonly promptName: string;
+  readonly settings: ProbeSettings;
+  readonly slo: Slo;
+  readonly objective: 'chat' | 'batch';
+  readonly readerPace: Milliseconds;
+  readonly network: NetworkOptions;
+  readonly timeouts?: JobTimeouts;
+  readonly environment: Environment;
+  /** Path of the built recorder (dist/recorder.js). */
+  readonly recorderScript: string;
+  readonly reportFile: ReportSink | null;
+  readonly memory: EndpointMemory;
+  /** Template variables that are sent as they stand. */
+  readonly unrendered: readonly string[];
+  readonly keepText: boolean;
+  /** Days until kept text must be deleted; default 7. */
+  readonly keepTextDays?: number;
+  /** Ask the endpoint what it is, when that is not remembered; default true. Without it `api: "auto"` means openai-chat. */
+  readonly detect?: boolean;
+}
+
+/** What happens while a probe runs. Stamps are ms from the window's start. */
+export type RunEvent =
+  | { readonly type: 'begin'; readonly report: Report; readonly total: number; readonly detection: Detection | null }
+  | { readonly type: 'live'; readonly rows: readonly LiveRow[]; readonly done: number; readonly total: number; readonly elapsed: Milliseconds; readonly eta: Milliseconds | null }
+  /** `report` is the report so far, a fraction of a second old at most, its `samples` left empty. */
+  | { readonly type: 'sample'; readonly sample: Sample; readonly decoded: Decoded; readonly tape: Tape; readonly report: Report }
+  /** The whole report, samples included. */
+  | { readonly type: 'end'; readonly report: Report; readonly stopped: Stopped['by'] | null };
+
+const reportPeriod: Milliseconds = 250;
+const metricsPeriod: Milliseconds = 1000;
+const day = 86_400_000;
+
+/**
+ * Probes an endpoint: plan, recorder, decode, samples, report. A job that cannot be carried out throws a PlanError at once or before
+ * the first measured byte; everything that happens to a request afterwards is a sample. Aborting closes all sockets and still ends
+ * with the report of what was measured.
+ */
+export function probe(job: ProbeJob, signal: AbortSignal): AsyncGenerator<RunEvent, void> {
+  checkSettings(job.settings);
+  checkRequest(job.endpoint, job.prompt, job.promptName);
+  checkSlo(job.slo);
+  return probing(job, targetNetwork(job), signal);
+}
+
+async function* probing(job: ProbeJob, network: NetworkOptions, signal: AbortSignal): AsyncGenerator<RunEvent, void> {
+  // Detection and the server's metrics have a thread of their own, so that they cannot move a stamp.
+  const side = await openRecorder({ script: job.recorderScript, network, canary: false });
+  try {
+    const detection = await findOut(job, side, signal);
+    const target = resolve(job, network, detection);
+    const plan = planProbe(target, job.prompt, job.settings);
+    yield* measure(job, plan, target, detection, side, signal);
+  } finally {
+    await side.close();
+  }
+}
+
+async function* measure(job: ProbeJob, plan: ProbePlan, target: Target, detection: Detection | null, side: Recorder, signal: AbortSignal): AsyncGenerator<RunEvent, void> {
+  const record = new RunRecord(job, target, plan);
+  await record.begin();
+  yield { type: 'begin', report: record.report([], false), total: plan.shots.length, detection };
+  const metrics = watchMetrics(job, target, detection, side);
+  const running = run(plan, seams(job.recorderScript), signal);
+  try {
+    for (;;) {
+      const { done, value } = await running.next();
+      if (done) {
+        record.finish(value.clockErrors, value.stopped, value.origin, await metrics?.stop());
+        break;
+      }
+      if (value.type === 'live') {
+        yield value;
+        continue;
+      }
+      await record.add(value.sample, value.decoded);
+      yield { type: 'sample', sample: value.sample, decoded: value.decoded, tape: value.tape, report: record.recent() };
+    }
+  } finally {
+    // Reached early when the consumer goes away: the run is ended too.
+    await running.return({ origin: 0, stopped: null, clockErrors: [] });
+    await metrics?.stop();
+  }
+  const report = record.report(record.samples, true);
+  const problem = await record.end({ ...report, samples: [] });
+  yield { type: 'end', report, stopped: record.stopped?.by ?? null };
+  if (problem) throw problem;
+}
+
+/** What has been measured so far, in memory and on disk. */
+class RunRecord {
+  readonly samples: Sample[] = [];
+  stopped: Stopped | null = null;
+  readonly #job: ProbeJob;
+  readonly #target: Target;
+  readonly #id = randomUUID();
+  readonly #createdAt = new Date();
+  readonly #plan: Report['plan'];
+  readonly #answers: { [id: string]: { text: string; reasoning: string } } = {};
+  readonly #valid = new Map<string, boolean>();
+  readonly #pattern: RegExp | null;
+  readonly #path: string;
+  #alpn: string | null = null;
+  #clockErrors: readonly Milliseconds[] = [];
+  #wall: NonNullable<ReportInput['wall']> | null = null;
+  #serverView: ServerView | null = null;
+  #recent: { at: Milliseconds; report: Report } | null = null;
+  #problem: Error | null = null;
+
+  constructor(job: ProbeJob, target: Target, plan: ProbePlan) {
+    this.#job = job;
+    this.#target = target;
+    this.#plan = summarisePlan(plan.scenario, job.settings, job.prompt, job.promptName, { slo: job.slo, objective: job.objective, readerPace: job.readerPace });
+    this.#pattern = job.slo.valid && 'pattern' in job.slo.valid ? new RegExp(job.slo.valid.pattern, 'u') : null;
+    const { url } = target.dialect.request({ url: target.endpoint.url, model: target.model, prompt: job.prompt, maxTokens: job.settings.maxTokens, ask: new Set(), body: {}, headers: {}, key: null });
+    this.#path = displayUrl(url).slice(originOf(url).length) || '/';
+  }
+
+  async begin(): Promise<void> {
+    try {
+      await this.#job.reportFile?.begin(this.report([], false));
+    } catch (error) {
+      throw new PlanError(`The report cannot be written: ${(error as Error).message}. Choose another place (--save), or free some space.`);
+    }
+  }
+
+  async add(sample: Sample, decoded: Decoded): Promise<void> {
+    this.samples.push(sample);
+    this.#alpn ??= sample.connection.alpn;
+    if (this.#pattern && decoded.outcome.kind === 'ok') this.#valid.set(sample.id, this.#pattern.test(decoded.text));
+    if (this.#job.keepText) this.#answers[sample.id] = { text: decoded.text, reasoning: decoded.reasoning };
+    await this.#write(() => this.#job.reportFile?.sample(sample));
+  }
+
+  /** A full disk must not cost the measurement: it goes on in memory, and the problem is told at the end. */
+  async #write(write: () => Promise<void> | undefined): Promise<void> {
+    if (this.#problem) return;
+    try {
+      await write();
+    } catch (error) {
+      this.#problem = new Error(`The report file could not be written to its end: ${(error as Error).message}. The report on screen is complete; save it elsewhere.`);
+    }
+  }
+
+  finish(clockErrors: readonly Milliseconds[], stopped: Stopped | null, origin: Milliseconds, view: ServerView | null | undefined): void {
+    this.#clockErrors = clockErrors;
+    this.stopped = stopped;
+    this.#wall = { monotonic: 0, epoch: Date.now() - (now() - origin) };
+    if (view) this.#serverView = { ...view, gauges: view.gauges.map((gauge) => ({ ...gauge, points: gauge.points.map(([t, value]) => [t - origin, value] as const) })) };
+  }
+
+  async end(report: Report): Promise<Error | null> {
+    await this.#write(() => this.#job.reportFile?.end(report));
+    return this.#problem;
+  }
+
+  /** The report so far without samples, rebuilt a few times a second at most: building it sorts every gap of the run. */
+  recent(): Report {
+    const t = now();
+    if (!this.#recent || t - this.#recent.at > reportPeriod) this.#recent = { at: t, report: this.report(this.samples, false) };
+    return this.#recent.report;
+  }
+
+  report(samples: readonly Sample[], whole: boolean): Report {
+    const { environment, unrendered, keepText, keepTextDays } = this.#job;
+    return buildReport({
+      id: this.#id,
+      createdAt: this.#createdAt.toISOString(),
+      environment,
+      endpoint: this.#endpoint(),
+      plan: this.#plan,
+      samples,
+      clockErrors: this.#clockErrors,
+      valid: this.#valid,
+      serverView: this.#serverView,
+      unrendered,
+      stopped: this.stopped,
+      withSamples: whole,
+      ...(this.#wall ? { wall: this.#wall } : {}),
+      ...(keepText && whole ? { texts: { expires: new Date(this.#createdAt.getTime() + (keepTextDays ?? 7) * day).toISOString(), answers: this.#answers } } : {}),
+    });
+  }
+
+  #endpoint(): EndpointSummary {
+    const { endpoint, dialect, model, server, network, memory } = this.#target;
+    return {
+      name: endpoint.name,
+      origin: originOf(endpoint.url),
+      path: this.#path,
+      model,
+      api: dialect.id,
+      server,
+      tlsVerified: !network.insecure,
+      alpn: this.#alpn,
+      refusedFields: memory.recall(endpoint.url).refused,
+      price: endpoint.price,
+      gpu: endpoint.gpu,
+    };
+  }
+}
+
+async function findOut(job: ProbeJob, side: Recorder, signal: AbortSignal): Promise<Detection | null> {
+  const { endpoint, memory } = job;
+  const remembered = memory.recall(endpoint.url).detection;
+  if (remembered && (endpoint.model !== null || remembered.models.length > 0)) return remembered;
+  if (job.detect === false || signal.aborted) return null;
+  const headers = headersForGet(job);
+  const detection = await detect(endpoint.url, createGet(side, headers, createRedactor([job.key, ...secretsOf(endpoint.url, headers)]), signal));
+  if (detection.unreachable === null) memory.detected(endpoint.url, detection);
+  return detection;
+}
+
+/** The endpoint's headers and key as its API carries them, without those of a body. */
+function headersForGet({ endpoint, key }: Pick<ProbeJob, 'endpoint' | 'key'>): Record<string, string> {
+  const dialect = dialects[endpoint.api === 'auto' ? 'openai-chat' : endpoint.api];
+  const { headers } = dialect.request({ url: endpoint.url, model: endpoint.model ?? 'none', prompt: { messages: [], tools: [] }, maxTokens: null, ask: new Set(), body: {}, headers: endpoint.headers, key });
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !['content-type', 'content-length', 'accept'].includes(name.toLowerCase())));
+}
+
+const needsModel = new Set<DialectId>(['openai-responses', 'anthropic', 'gemini', 'ollama', 'cohere', 'bedrock']);
+
+function resolve(job: ProbeJob, network: NetworkOptions, detection: Detection | null): Target {
+  const { endpoint, key, memory } = job;
+  const api = endpoint.api === 'auto' ? (detection?.api ?? 'openai-chat') : endpoint.api;
+  const model = endpoint.model ?? detection?.models[0] ?? null;
+  if (model === null && detection?.unreachable === null && needsModel.has(api)) {
+    throw new PlanError(`No model is named and "${endpoint.name}" lists none: set "model" of the endpoint (firstToken.endpoints, --model).`, 'firstToken.endpoints');
+  }
+  return { endpoint, dialect: dialects[api], model, server: detection?.server ?? null, key, timeouts: timeoutsFor(endpoint, withoutUndefined(job.timeouts)), network, memory };
+}
+
+function withoutUndefined(timeouts: JobTimeouts = {}): Partial<Timeouts> {
+  const { firstToken, stall, total } = timeouts;
+  return { ...(firstToken === undefined ? {} : { firstToken }), ...(stall === undefined ? {} : { stall }), ...(total === undefined ? {} : { total }) };
+}
+
+/** The job's network with what the endpoint says itself: certificates and the limit for connecting. */
+function targetNetwork({ endpoint, network, timeouts }: ProbeJob): NetworkOptions {
+  const connect = endpoint.timeouts.connect ?? timeouts?.connect ?? network.connectTimeout;
+  return { ...network, insecure: network.insecure || endpoint.tls.insecure, ca: [...network.ca, ...readCa(endpoint)], connectTimeout: connect };
+}
+
+function readCa({ name, tls }: Endpoint): string[] {
+  if (tls.caFile === null) return [];
+  if (tls.caFile.includes('-----BEGIN CERTIFICATE-----')) return [tls.caFile];
+  try {
+    const text = readFileSync(tls.caFile, 'utf8');
+    if (text.includes('-----BEGIN CERTIFICATE-----')) return [text];
+  } catch (error) {
+    throw new PlanError(`The file in tls.caFile of "${name}" cannot be read: ${(error as Error).message}.`, 'firstToken.endpoints');
+  }
+  throw new PlanError(`The file in tls.caFile of "${name}" holds no certificate: give a PEM file with -----BEGIN CERTIFICATE-----.`, 'firstToken.endpoints');
+}
+
+function checkSlo(slo: Slo): void {
+  for (const name of ['ttft', 'firstVisible', 'tpot', 'gapP99', 'total'] as const) {
+    const value = slo[name];
+    if (value !== undefined && !(typeof value === 'number' && value > 0)) throw new PlanError(`firstToken.slo.${name} (--slo-${name}) must be a number of ms above 0; it is ${JSON.stringify(value)}.`, 'firstToken.slo');
+  }
+  if (!(slo.attainment >= 0 && slo.attainment <= 1)) throw new PlanError(`firstToken.slo.attainment must be from 0 to 1; it is ${JSON.stringify(slo.attainment)}.`, 'firstToken.slo');
+  if (slo.valid && 'pattern' in slo.valid) {
+    try {
+      new RegExp(slo.valid.pattern, 'u');
+    } catch (error) {
+      throw new PlanError(`firstToken.slo.valid.pattern is not a regular expression: ${(error as Error).message}.`, 'firstToken.slo');
+    }
+  }
+}
+
+function watchMetrics(job: ProbeJob, target: Target, detection: Detection | null, side: Recorder): ReturnType<typeof watchServer> | null {
+  const url = job.endpoint.metricsUrl ?? detection?.metricsUrl ?? null;
+  if (url === null) return null;
+  // The key goes to its own origin only.
+  const headers = originOf(url) === originOf(job.endpoint.url) ? headersForGet(job) : {};
+  const get = createGet(side, headers, createRedactor([target.key]), new AbortController().signal);
+  const read = async (): Promise<string | null> => {
+    const answer = await get(url);
+    return answer.status === 200 ? answer.text : null;
+  };
+  return watchServer({ source: displayUrl(url), read, now, every: metricsPeriod });
+}
+
+/** The real world behind the seams of a run. */
+export function seams(recorderScript: string): RunSeams {
+  return {
+    open: (target) => openRecorder({ script: recorderScript, network: target.network }),
+    now,
+    sleep: (ms, signal) =>
+      new Promise((resolve) => {
+        const end = (): void => {
+          clearTimeout(timer);
+          signal.removeEventListener('abort', end);
+          resolve();
+        };
+        const timer = setTimeout(end, ms);
+        if (signal.aborted) end();
+        else signal.addEventListener('abort', end, { once: true });
+      }),
+  };
+}

@@ -27,7 +27,7 @@ export interface EngineRequest {
 
 /** What happened to a request, at virtual time `at`. `from` and `count` are positions in `request.output`. */
 export type EngineEvent =
-  | { readonly type: 'scheduled'; readonly id: string; readonly at: Ms; readonly cachedTokens: number }
+  | { readonly type: 'scheduled'; readonly id: string; readonly at: Ms; readonly cachedTokens: number; readonly replica: number }
   | { readonly type: 'tokens'; readonly id: string; readonly at: Ms; readonly from: number; readonly count: number; readonly last: boolean }
   | { readonly type: 'preempted'; readonly id: string; readonly at: Ms }
   | { readonly type: 'lost'; readonly id: string; readonly at: Ms; readonly reason: string };
@@ -201,7 +201,7 @@ export class Engine implements Backend {
     return {
       now,
       waiting: this.#queue.size,
-      oldestArrival: oldest(this.#queue.values()),
+      oldestArrival: () => oldest(this.#queue.values()),
       running: this.#running,
       maxRunning: this.#maxRunning,
       admit: () => this.#admit(now, events),
@@ -221,7 +221,7 @@ export class Engine implements Backend {
     if (sequence.scheduledAt === null) {
       sequence.scheduledAt = now;
       sequence.cachedTokens = taken.cachedTokens;
-      events.push({ type: 'scheduled', id: request.id, at: now, cachedTokens: taken.cachedTokens });
+      events.push({ type: 'scheduled', id: request.id, at: now, cachedTokens: taken.cachedTokens, replica: 0 });
     }
     this.#running.push(sequence);
     return sequence;

@@ -136,7 +136,7 @@ export class KvCache {
 }
 
 /** Name of block `index` after the chain `parent`: two 32-bit mixes over the parent's name and the block's tokens. */
-function chainName(parent: string, tokens: { at(position: number): number | undefined }, index: number): string {
+export function chainName(parent: string, tokens: { at(position: number): number | undefined }, index: number): string {
   let a = 0x811c9dc5;
   let b = 0x9e3779b9;
   for (let i = 0; i < parent.length; i++) {

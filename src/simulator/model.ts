@@ -146,3 +146,11 @@ export function kvCapacity(hardware: Hardware): number {
   const free = hardware.gpu.memory * hardware.tensorParallel * memoryShare - weightBytes(hardware);
   return Math.floor(free / kvBytesPerToken(hardware));
 }
+
+/** Bytes per second at which a starting replica reads its weights from disk (a PCIe 4 NVMe drive reads about 3 GB/s in practice). */
+const diskBandwidth = 3 * G;
+
+/** Time to load the weights when a replica starts, ms. */
+export function loadTime(hardware: Hardware): number {
+  return (weightBytes(hardware) / diskBandwidth) * 1000;
+}

@@ -310,7 +310,7 @@ class Performance {
   }
 
   event(event: EngineEvent): void {
-    if (event.type === 'scheduled') this.#scheduled(event.at, event.cachedTokens);
+    if (event.type === 'scheduled') this.#scheduled(event);
     else if (event.type === 'tokens') this.#tokens(event);
     else if (event.type === 'lost') {
       this.#over = true;
@@ -319,7 +319,8 @@ class Performance {
     }
   }
 
-  #scheduled(at: number, cachedTokens: number): void {
+  #scheduled({ at, cachedTokens, replica }: Extract<EngineEvent, { type: 'scheduled' }>): void {
+    this.#truth.replica = replica;
     this.#truth.scheduled = this.#engine.clockTime(at);
     this.#truth.cachedTokens = cachedTokens;
     if (this.#ask.stream) this.#delivery.head();

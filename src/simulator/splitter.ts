@@ -4,6 +4,8 @@
  * mark, a run of line breaks or spaces, or two bytes of a character outside ASCII (so a character may need two tokens, as with real ones).
  */
 
+const encoder = new TextEncoder();
+
 const letters = 26;
 const letterStart = 200_000;
 /** Ids for words of 1..4 letters: counts of all shorter words come first. */
@@ -62,7 +64,7 @@ function wordNumber(word: string): number {
 }
 
 function pushBytes(ids: number[], character: string): void {
-  const bytes = new TextEncoder().encode(character);
+  const bytes = encoder.encode(character);
   for (let i = 0; i < bytes.length; i += 2) {
     const high = bytes[i]!;
     const low = bytes[i + 1];
@@ -74,7 +76,7 @@ function pushBytes(ids: number[], character: string): void {
 export function tokenBytes(id: number): Uint8Array {
   if (id >= pairStart && id < pairStart + 65_536) return Uint8Array.of((id - pairStart) >> 8, (id - pairStart) & 255);
   if (id >= byteStart && id < byteStart + 256) return Uint8Array.of(id - byteStart);
-  return new TextEncoder().encode(pieceOf(id));
+  return encoder.encode(pieceOf(id));
 }
 
 function pieceOf(id: number): string {

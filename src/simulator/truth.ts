@@ -5,7 +5,7 @@ import type { Ms } from './engine';
 export interface Truth {
   readonly id: string;
   readonly api: string;
-  readonly replica: number | null;
+  replica: number | null;
   /** The whole request had been read. */
   readonly arrival: Ms;
   scheduled: Ms | null;

@@ -33,7 +33,8 @@ function readForm(body: Fields, tools: readonly unknown[] | null): Ask['form'] {
   if (tools && choice !== undefined && choice !== 'none' && choice !== 'auto') {
     const wanted = typeof choice === 'object' && choice !== null ? optionalFields(choice as Fields, 'function').name : undefined;
     const first = optionalFields(fieldsOf(tools[0], 'tools[0]'), 'function').name;
-    return { kind: 'tool', name: String(wanted ?? first ?? 'tool') };
+    const name = wanted ?? first;
+    return { kind: 'tool', name: typeof name === 'string' ? name : 'tool' };
   }
   const type = optionalFields(body, 'response_format').type;
   return { kind: type === 'json_object' || type === 'json_schema' ? 'json' : 'text' };

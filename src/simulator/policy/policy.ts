@@ -6,7 +6,7 @@ export interface BatchView {
   readonly now: Ms;
   readonly waiting: number;
   /** When the longest-waiting request arrived, ms. Null when nothing waits. */
-  readonly oldestArrival: Ms | null;
+  oldestArrival(): Ms | null;
   readonly running: readonly Sequence[];
   readonly maxRunning: number;
   /** Seats the next waiting request: its blocks are taken and its cached prefix is found. Null when no request, seat or memory is left. */

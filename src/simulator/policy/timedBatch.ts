@@ -14,11 +14,12 @@ export function timedBatch({ size, timeout, cost }: TimedBatch): BatchingPolicy 
     name: 'timed',
     release: 'batch',
     plan: (view) => {
-      if (view.running.length > 0) return planBatch(view, cost);
-      if (view.oldestArrival === null) return { work: [] };
-      const startAt = view.oldestArrival + timeout;
+      if (view.running.length > 0) return planBatch(view, cost, size);
+      const oldest = view.oldestArrival();
+      if (oldest === null) return { work: [] };
+      const startAt = oldest + timeout;
       if (view.waiting < Math.min(size, view.maxRunning) && view.now < startAt) return { idleUntil: startAt };
-      return planBatch(view, cost);
+      return planBatch(view, cost, size);
     },
   };
 }

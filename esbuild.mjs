@@ -24,7 +24,8 @@ const lazySiblings = {
   },
 };
 
-const host = { platform: 'node', format: 'cjs', target: 'node20', external: ['vscode'], plugins: [lazySiblings] };
+// 'module' first: jsonc-parser's main is UMD, whose requires a bundler cannot follow.
+const host = { platform: 'node', format: 'cjs', mainFields: ['module', 'main'], target: 'node20', external: ['vscode'], plugins: [lazySiblings] };
 const targets = [
   { in: 'src/extension.ts', out: 'extension', budgetKB: 150, ...host },
   { in: 'src/probe/index.ts', out: 'probe', budgetKB: 150, ...host },

@@ -1,0 +1,68 @@
+/** The terminal's composition root: picks the command, turns known failures into one line and an exit code. */
+import { exitCode, UsageError, type Command } from './cli/command';
+import { decodeCommand } from './cli/decode';
+import { lintCommand } from './cli/lint';
+import { guardStdout, note, print } from './cli/output';
+import { probeCommand } from './cli/probe';
+import { showCommand } from './cli/show';
+import { simulateCommand } from './cli/simulate';
+import { version } from '../package.json';
+
+const commands: Readonly<Record<string, Command>> = {
+  probe: probeCommand,
+  lint: lintCommand,
+  show: showCommand,
+  decode: decodeCommand,
+  simulate: simulateCommand,
+};
+
+function help(): string {
+  const width = Math.max(...Object.keys(commands).map((name) => name.length));
+  return [
+    'first-token: see every token of an LLM answer arrive, and what the prefix cache can reuse.',
+    '',
+    ...Object.entries(commands).map(([name, command]) => `  ${name.padEnd(width)}  ${command.summary}`),
+    '',
+    'first-token COMMAND --help tells more. Try: first-token probe --demo',
+    '',
+  ].join('\n');
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  const [name, ...rest] = args;
+  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+    await print(help());
+    return name === undefined ? exitCode.usage : exitCode.ok;
+  }
+  if (name === '--version' || name === '-v') {
+    await print(`${version}\n`);
+    return exitCode.ok;
+  }
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (!command) throw new UsageError(`There is no command "${name}". There are: ${Object.keys(commands).join(', ')}.`);
+  if (rest.includes('--help') || rest.includes('-h')) {
+    await print(`${command.summary}\n\n${command.usage}\n`);
+    return exitCode.ok;
+  }
+  const stop = new AbortController();
+  const interrupt = (): void => {
+    if (stop.signal.aborted) process.exit(130);
+    stop.abort();
+  };
+  process.on('SIGINT', interrupt);
+  process.on('SIGTERM', interrupt);
+  return command.run({ args: rest, dist: __dirname, cwd: process.cwd(), env: process.env, signal: stop.signal });
+}
+
+guardStdout();
+main(process.argv.slice(2)).then(
+  (code) => {
+    // Not process.exit: it would cut off what stdout has not taken yet.
+    process.exitCode = code;
+  },
+  (error: unknown) => {
+    const known = error instanceof UsageError || (error instanceof Error && (error.name === 'PlanError' || error.name === 'UsageError'));
+    note(known ? error.message : `first-token failed in a way it should not: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    process.exitCode = exitCode.usage;
+  },
+);

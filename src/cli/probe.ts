@@ -1,0 +1,162 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import type { ChatPrompt } from '../prompt/prompt';
+import { createMemory, createReportFile, probe, readProbeSettings, type ProbeJob, type RunEvent } from '../probe/index';
+import type { Report } from '../report/report';
+import { ms } from '../report/format';
+import { renderReport } from '../report/terminalReport';
+import { exitCode, oneOf, parse, UsageError, wholeNumber, type Command, type CommandContext } from './command';
+import { networkOf, sloOf, terminalEnvironment } from './environment';
+import { note, print, progressLine, stdoutClosed } from './output';
+import { nextReportFile } from './reports';
+import { resolveTarget, targetOptions, targetUsage, type CliTarget } from './target';
+
+/** What is sent when no file is named: short, and open-ended enough for some hundred tokens. */
+export const builtInPrompt: ChatPrompt = {
+  messages: [{ role: 'user', text: 'Explain in about 120 words how a sailing boat can sail against the wind.' }],
+  tools: [],
+};
+
+const options = {
+  ...targetOptions,
+  n: { type: 'string', short: 'n' },
+  c: { type: 'string', short: 'c' },
+  'max-tokens': { type: 'string' },
+  warmup: { type: 'string' },
+  cache: { type: 'string' },
+  objective: { type: 'string' },
+  json: { type: 'boolean' },
+  save: { type: 'string' },
+  text: { type: 'boolean' },
+  fault: { type: 'string', multiple: true },
+} as const;
+
+/** `first-token probe`: streams a prompt, prints every token's place in time and the percentile table. */
+export const probeCommand: Command = {
+  summary: 'Stream a prompt at an endpoint and see every token arrive',
+  usage: `first-token probe [FILE] [OPTIONS]
+
+  FILE                 a prompt file (default: a built-in short prompt)
+${targetUsage}
+
+  -n N                 measured requests (20)
+  -c N                 requests at a time (1)
+  --max-tokens N       longest answer (128)
+  --warmup N           requests before the measured ones (1)
+  --cache cold|as-is   cold makes every prompt new to the prefix cache (as-is)
+  --objective chat|batch
+  --text               print the answers too
+  --json               the report as JSON on stdout, nothing else
+  --save REPORT        where to write the report (always written; default: the state folder, see first-token show)
+  --fault FAULT        with --demo: make the simulated server fail, see first-token simulate --help
+
+Exit code: 0 ok, 1 SLO missed, 2 wrong usage, 3 no request succeeded.`,
+  async run(context) {
+    const { values, positionals } = parse(context.args, options, { most: 1, what: 'one prompt file' });
+    if (values.fault && !values.demo) throw new UsageError('--fault is for the simulated server: use it with --demo.');
+    const target = await resolveTarget(values, context, (values.fault ?? []).flatMap((fault) => ['--fault', fault]));
+    try {
+      const given = { requests: wholeNumber('-n', values.n, { min: 1, max: 100_000 }), concurrency: wholeNumber('-c', values.c, { min: 1, max: 1000 }), warmup: wholeNumber('--warmup', values.warmup, { min: 0, max: 1000 }), maxTokens: wholeNumber('--max-tokens', values['max-tokens'], { min: 1, max: 1_000_000 }), cache: oneOf('--cache', values.cache, ['cold', 'as-is'] as const) };
+      const job = await createJob(context, target, positionals[0] ?? null, Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)), oneOf('--objective', values.objective, ['chat', 'batch'] as const), values.save);
+      return await follow(job.job, job.file, context, { json: values.json === true, text: values.text === true });
+    } finally {
+      await target.stop();
+    }
+  },
+};
+
+/** The job of a terminal run: settings of the folder, then the flags. `file` is where the report goes, null when nowhere. */
+export async function createJob(context: CommandContext, target: CliTarget, promptFile: string | null, flags: Readonly<Record<string, unknown>>, objectiveFlag: 'chat' | 'batch' | undefined, save: string | undefined): Promise<{ readonly job: ProbeJob; readonly file: string | null }> {
+  const { settings } = target;
+  const objective = objectiveFlag ?? oneOf('firstToken.objective', settings['objective'] as string | undefined, ['chat', 'batch'] as const) ?? 'chat';
+  const fromFile = settings['probe'];
+  const probeSettings = readProbeSettings({ maxTokens: 128, ...(fromFile !== null && typeof fromFile === 'object' ? fromFile : {}), ...flags });
+  const { prompt, name, unrendered } = await readPrompt(promptFile, context.cwd);
+  const file = save === undefined ? nextReportFile(context.env, new Date()) : path.resolve(context.cwd, save);
+  const { network, timeouts } = networkOf(settings, context.env);
+  const pace = settings['readerPace'];
+  return {
+    file,
+    job: {
+      endpoint: target.endpoint,
+      key: target.key,
+      prompt,
+      promptName: name,
+      settings: probeSettings,
+      slo: sloOf(settings, objective),
+      objective,
+      readerPace: typeof pace === 'number' && pace > 0 ? pace : 120,
+      network,
+      timeouts,
+      environment: terminalEnvironment(context.env),
+      recorderScript: path.join(context.dist, 'recorder.js'),
+      reportFile: file === null ? null : createReportFile(file),
+      memory: createMemory(),
+      unrendered,
+      keepText: false,
+    },
+  };
+}
+
+async function readPrompt(file: string | null, cwd: string): Promise<{ readonly prompt: ChatPrompt; readonly name: string; readonly unrendered: readonly string[] }> {
+  if (file === null) return { prompt: builtInPrompt, name: 'built-in', unrendered: [] };
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(path.resolve(cwd, file));
+  } catch (error) {
+    throw new UsageError(`The prompt file ${file} cannot be read: ${(error as Error).message}.`);
+  }
+  if (bytes.length > 5_000_000) throw new UsageError(`The prompt file ${file} has ${(bytes.length / 1e6).toFixed(1)} MB: no model takes that. Give a smaller file.`);
+  if (bytes.subarray(0, 8000).includes(0)) throw new UsageError(`${file} is a binary file: give a text file with the prompt.`);
+  const { renderFile } = await import('../prompt/index');
+  const readBeside = (name: string): string | null => {
+    try {
+      return readFileSync(path.resolve(cwd, path.dirname(file), name), 'utf8');
+    } catch {
+      return null;
+    }
+  };
+  const { prompt, unrendered } = renderFile(bytes.toString('utf8'), path.resolve(cwd, file), readBeside);
+  return { prompt, name: path.basename(file), unrendered };
+}
+
+/** Runs a job to its end, with progress on stderr; prints the report and gives the exit code. */
+async function follow(job: ProbeJob, file: string | null, context: CommandContext, output: { readonly json: boolean; readonly text: boolean }): Promise<number> {
+  const progress = progressLine();
+  let report: Report | null = null;
+  try {
+    for await (const event of probe(job, context.signal)) {
+      tell(event, progress.show);
+      if (event.type === 'begin' && event.detection && !output.json) {
+        progress.clear();
+        note(event.detection.evidence.join(' '));
+      }
+      if (event.type === 'sample' && output.text && !output.json) {
+        progress.clear();
+        await print(`#${event.sample.id}\n${event.decoded.reasoning === '' ? '' : `${event.decoded.reasoning}\n---\n`}${event.decoded.text}\n\n`);
+      }
+      if (event.type === 'end') report = event.report;
+    }
+  } finally {
+    progress.clear();
+  }
+  if (!report) return exitCode.noneSucceeded;
+  if (output.json) await print(`${JSON.stringify(report)}\n`);
+  else await print(renderReport(report, { width: process.stdout.columns || 100, colour: process.stdout.isTTY && !context.env['NO_COLOR'] }));
+  if (file !== null && (!output.json || stdoutClosed())) note(`${stdoutClosed() ? 'The output was closed; the' : 'The'} report is in ${file}`);
+  return verdictCode(report);
+}
+
+/** 3 when nothing succeeded, 1 when the SLO was missed, else 0. */
+export function verdictCode(report: Report): number {
+  const succeeded = (report.outcomes.ok ?? 0) + (report.outcomes['not-streaming'] ?? 0);
+  if (succeeded === 0) return exitCode.noneSucceeded;
+  return report.verdict === 'missed' ? exitCode.sloMissed : exitCode.ok;
+}
+
+function tell(event: RunEvent, show: (text: string) => void): void {
+  if (event.type === 'begin') show(`Sending ${event.total} requests to ${event.report.endpoint.name} …`);
+  if (event.type !== 'live') return;
+  const tokens = event.rows.reduce((sum, row) => sum + row.t.length, 0);
+  show(`${event.done}/${event.total}  ${event.rows.length} streaming, ${tokens} tokens just now${event.eta === null ? '' : `, about ${ms(event.eta)} left`}  (Ctrl-C stops and keeps what was measured)`);
+}

@@ -63,7 +63,7 @@ function lines(all: readonly string[]): Report | ReportProblem {
   const filled = all.filter((line) => line.trim() !== '');
   const head = tryJson(filled[0]!);
   if (head === undefined) {
-    return content(filled[0]!).includes('first-token/report@')
+    return filled.slice(0, 20).join('').slice(0, 4096).includes('first-token/report@')
       ? problem('truncated', 'The report breaks off before its end, so nothing in it can be read. Save it again, or open another copy.')
       : problem('not-a-report', 'This is not a report of First Token: its first line is not JSON.');
   }
@@ -106,10 +106,6 @@ function interrupted(header: Report, samples: readonly Sample[]): Report {
     stopped: { by: 'interrupted', detail: `${samples.filter((s) => s.role === 'measured').length} of ${header.plan.requests} requests were written before it ended` },
   });
   return { ...report, window: { ...report.window, absolute: header.window.absolute } };
-}
-
-function content(line: string): string {
-  return line.slice(0, 4096);
 }
 
 function tryJson(text: string): unknown {

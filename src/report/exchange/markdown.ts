@@ -34,8 +34,8 @@ function table(report: Report): string {
 /** Nothing in a text can start markup, a link, a mention or a line of its own. */
 function text(value: string): string {
   return value
-    .replace(/\s+/g, ' ')
+    .replace(/[\t\r\n\v\f]+/g, ' ')
     .replace(/[\\`*_{}[\]<>#|~]/g, '\\$&')
     .replace(/@(?=\w)/g, '@\u200B')
-    .replace(/:\/\//g, ':\u200B//');
+    .replace(/:\/\//g, ':\\/\\/');
 }

@@ -231,10 +231,10 @@ export function estimate(plan: Pick<ProbePlan, 'shots' | 'targets'>): Estimate {
     const price = plan.targets[shot.target]!.endpoint.price;
     promptTokens += prompt;
     outputTokens = outputTokens === null || shot.maxTokens === null ? null : outputTokens + shot.maxTokens;
-    cost = cost === null || price === null || shot.maxTokens === null ? null : cost + (prompt * (price.inputPerMillion ?? 0) + shot.maxTokens * (price.outputPerMillion ?? 0)) / 1e6;
+    cost = cost === null || price === null || shot.maxTokens === null ? null : cost + prompt * (price.inputPerMillion ?? 0) + shot.maxTokens * (price.outputPerMillion ?? 0);
   }
   const currency = plan.targets.find((target) => target.endpoint.price)?.endpoint.price?.currency;
-  return { requests: plan.shots.length, promptTokens, outputTokens, cost: cost === null || currency === undefined ? null : { value: cost, currency } };
+  return { requests: plan.shots.length, promptTokens, outputTokens, cost: cost === null || currency === undefined ? null : { value: cost / 1e6, currency } };
 }
 
 /** Throws a PlanError when a plan is over its own request limit, or its target has no price to keep a cost limit by. */

@@ -1,0 +1,421 @@
+/** Prompts written as strings in Python and TypeScript/JavaScript: f-strings, template literals, `.format`, `%`, concatenation, role objects. */
+import type { SyntaxNode } from '@lezer/common';
+import { parser as javascript } from '@lezer/javascript';
+import { parser as python } from '@lezer/python';
+import { readExpression } from '../expression';
+import { decodeString, Located, type StringSyntax } from '../located';
+import type { ExpressionSpan, Part, Place, Prompt, Reference, Role, Span } from '../prompt';
+import { languageNamed, parseTemplate, promptOf, slotOf, type FormatInput, type InnerLanguage, type ParsedFormat } from './format';
+import { roleOf } from './jinja';
+import { expressionSpan, templateContext, type TemplateContext } from './template';
+
+const promptNames = /prompt|system_?(?:message|text|content)?$|instructions?|persona|preamble/i;
+const promptKeys = /^(?:system|instructions?|prompt|system_?prompt|user_?prompt|system_?message|system_?instructions?|developer)$/i;
+const templateCalls = /(?:PromptTemplate|MessagePromptTemplate)(?:\.from_?template|\.fromTemplate)?$|from_?template$|fromTemplate$/;
+const messageCalls = /^(?:System|Human|AI)Message(?:PromptTemplate)?$/;
+
+/** Parses the prompt strings of a source file; a file without any gives no prompts. */
+export function parseCode(input: FormatInput, language: 'python' | 'javascript', everyFunction: boolean): ParsedFormat {
+  const context = templateContext(input.path, input.readFile);
+  const tree =
+    language === 'python'
+      ? python.parse(input.text)
+      : javascript.configure({ dialect: /\.(?:[jt]sx)$/.test(input.path) ? 'ts jsx' : /\.[cm]?ts$/.test(input.path) ? 'ts' : 'jsx' }).parse(input.text);
+  const prompts = new CodeReader(input.text, language, context, everyFunction).run(tree.topNode);
+  return {
+    format: language,
+    language: language === 'python' ? 'f-string' : 'template literal',
+    host: language === 'python' ? 'Python strings' : 'JavaScript strings',
+    substituted: true,
+    prompts,
+    problems: context.problems,
+    dependencies: [],
+  };
+}
+
+class CodeReader {
+  private readonly prompts: Prompt[] = [];
+  private readonly assigned = new Map<string, SyntaxNode[]>();
+  private readonly formatted = new Map<string, SyntaxNode>();
+  private readonly done = new Set<number>();
+  private readonly source: string;
+  private readonly language: 'python' | 'javascript';
+  private readonly context: TemplateContext;
+  private readonly everyFunction: boolean;
+
+  constructor(source: string, language: 'python' | 'javascript', context: TemplateContext, everyFunction: boolean) {
+    this.source = source;
+    this.language = language;
+    this.context = context;
+    this.everyFunction = everyFunction;
+  }
+
+  run(top: SyntaxNode): Prompt[] {
+    top.cursor().iterate((ref) => {
+      if (ref.name === 'AssignStatement' || ref.name === 'VariableDeclaration') this.note(ref.node);
+      if (ref.name === 'CallExpression') this.noteFormat(ref.node);
+    });
+    top.cursor().iterate((ref) => {
+      if (this.inside(ref.from)) return true;
+      if (ref.name === 'ArrayExpression') return !this.messages(ref.node);
+      if (isText(ref.name) || ref.name === 'BinaryExpression' || ref.name === 'CallExpression') return !this.candidate(ref.node);
+      return true;
+    });
+    return this.prompts;
+  }
+
+  private until = 0;
+
+  private inside(from: number): boolean {
+    return from < this.until;
+  }
+
+  private text(node: Place | { from: number; to: number } | null): string {
+    if (node === null) return '';
+    return 'from' in node ? this.source.slice(node.from, node.to) : this.source.slice(node.start, node.end);
+  }
+
+  /** Remembers `name = value` (Python) and `const name = value` (JavaScript). */
+  private note(statement: SyntaxNode): void {
+    for (let child = statement.firstChild; child !== null; child = child.nextSibling) {
+      if (child.name !== 'VariableName' && child.name !== 'VariableDefinition') continue;
+      let equals = child.nextSibling;
+      if (equals?.name === 'TypeAnnotation' || equals?.name === 'TypeDef') equals = equals.nextSibling;
+      if (equals?.name !== 'AssignOp' && equals?.name !== 'Equals') continue;
+      const value = equals.nextSibling;
+      if (value === null) continue;
+      const name = this.text(child);
+      this.assigned.set(name, [...(this.assigned.get(name) ?? []), value]);
+    }
+  }
+
+  private noteFormat(call: SyntaxNode): void {
+    const callee = call.firstChild;
+    const object = callee?.firstChild;
+    if (callee?.name === 'MemberExpression' && object?.name === 'VariableName' && /\.(?:format|format_map)$/.test(this.text(callee))) this.formatted.set(this.text(object), call);
+  }
+
+  /** A list of `{role, content}` or `("system", "…")`: one prompt with a part a message. */
+  private messages(list: SyntaxNode): boolean {
+    const parts: Part[] = [];
+    const template = this.callName(list.parent?.parent ?? null);
+    const language: InnerLanguage = /from_?messages|fromMessages|ChatPromptTemplate/i.test(template) ? 'f-string' : 'none';
+    for (let child = list.firstChild; child !== null; child = child.nextSibling) {
+      const message = this.message(child);
+      if (message === null) continue;
+      const place = { start: message.content.from, end: message.content.to };
+      parts.push({ ...place, slot: slotOf(message.role), role: message.role, message: parts.length, block: 0, spans: this.spans(message.content, language, 0), toolNames: [] });
+    }
+    if (parts.length === 0 || !parts.some((p) => p.spans.length > 0)) return false;
+    this.add({ start: list.from, end: list.to }, parts, null);
+    return true;
+  }
+
+  private message(node: SyntaxNode): { role: Role; content: SyntaxNode } | null {
+    if (node.name === 'TupleExpression' || node.name === 'ArrayExpression') {
+      const strings = children(node).filter((c) => isText(c.name));
+      const role = strings.length === 2 ? roleOf(this.plain(strings[0]!)) : null;
+      return role === null ? null : { role, content: strings[1]! };
+    }
+    if (node.name === 'CallExpression') {
+      const role = /(System|Human|AI)Message/.exec(this.callName(node))?.[1];
+      const content = children(node.getChild('ArgList')).find((c) => this.isTextual(c));
+      return role === undefined || content === undefined ? null : { role: role === 'System' ? 'system' : role === 'Human' ? 'user' : 'assistant', content };
+    }
+    const entries = this.entries(node);
+    const role = entries.get('role');
+    const content = entries.get('content');
+    if (role === undefined || content === undefined) return null;
+    return { role: roleOf(this.plain(role)) ?? 'user', content };
+  }
+
+  /** Keys and values of a dictionary or object literal. */
+  private entries(node: SyntaxNode): Map<string, SyntaxNode> {
+    const found = new Map<string, SyntaxNode>();
+    if (node.name === 'DictionaryExpression') {
+      const list = children(node);
+      list.forEach((child, i) => {
+        if (child.name === ':' && i > 0 && list[i + 1] !== undefined) found.set(this.plain(list[i - 1]!), list[i + 1]!);
+      });
+    } else if (node.name === 'ObjectExpression') {
+      for (const property of node.getChildren('Property')) {
+        const key = property.firstChild;
+        const value = property.lastChild;
+        if (key !== null && value !== null && key !== value) found.set(this.plain(key), value);
+      }
+    }
+    return found;
+  }
+
+  private plain(node: SyntaxNode): string {
+    return this.text(node).replace(/^[a-zA-Z]*["'`]|["'`]$/g, '');
+  }
+
+  private callName(call: SyntaxNode | null): string {
+    return call?.name === 'CallExpression' || call?.name === 'NewExpression' ? this.text(call.name === 'NewExpression' ? (call.firstChild?.nextSibling ?? null) : call.firstChild) : '';
+  }
+
+  /** A string expression that is a prompt by its name, its key or the function it stands in. */
+  private candidate(node: SyntaxNode): boolean {
+    if (!this.isTextual(node)) return false;
+    const name = this.nameOf(node);
+    if (name === null) return false;
+    const spans = this.spans(node, name.language, 0);
+    const size = spans.reduce((sum, s) => sum + (s.kind === 'literal' ? s.text.length : 20), 0);
+    if (size < 40) return false;
+    const role: Role = /user|human|question/i.test(name.name) ? 'user' : 'system';
+    this.add({ start: node.from, end: node.to }, [{ start: node.from, end: node.to, slot: slotOf(role), role, message: 0, block: 0, spans, toolNames: [] }], name.name);
+    return true;
+  }
+
+  private add(place: Place, parts: readonly Part[], name: string | null): void {
+    if (this.done.has(place.start)) return;
+    this.done.add(place.start);
+    this.until = place.end;
+    this.prompts.push(promptOf(place, parts, { macros: {}, name }));
+  }
+
+  private nameOf(node: SyntaxNode): { name: string; language: InnerLanguage } | null {
+    const parent = node.parent;
+    if (parent === null) return null;
+    if (parent.name === 'ParenthesizedExpression') return this.nameOf(parent);
+    if (parent.name === 'AssignStatement' || parent.name === 'VariableDeclaration' || parent.name === 'AssignmentExpression' || parent.name === 'PropertyDeclaration') {
+      const name = this.text(parent.name === 'VariableDeclaration' ? before(node, 'VariableDefinition') : parent.name === 'PropertyDeclaration' ? parent.getChild('PropertyDefinition') : parent.firstChild);
+      return promptNames.test(name) ? { name, language: this.formatted.has(name) ? 'f-string' : 'none' } : null;
+    }
+    if (parent.name === 'Property') {
+      const key = this.plain(parent.firstChild!);
+      return promptKeys.test(key) || promptNames.test(key) ? { name: key, language: 'none' } : null;
+    }
+    if (parent.name === 'DictionaryExpression') {
+      const key = node.prevSibling?.prevSibling;
+      const text = key === null || key === undefined ? '' : this.plain(key);
+      return promptKeys.test(text) ? { name: text, language: 'none' } : null;
+    }
+    if (parent.name === 'ArgList') {
+      const call = this.callName(parent.parent);
+      const keyword = node.prevSibling?.name === 'AssignOp' ? this.text(node.prevSibling.prevSibling) : null;
+      const named = languageNamed(/template_?[fF]ormat\s*[=:]\s*["'](\w[\w-]*)/.exec(this.text(parent))?.[1]);
+      if (templateCalls.test(call) && (keyword === null || keyword === 'template')) return { name: call, language: named ?? 'f-string' };
+      if (messageCalls.test(call)) return { name: call, language: 'none' };
+      return keyword !== null && promptKeys.test(keyword) ? { name: keyword, language: 'none' } : null;
+    }
+    if (parent.name === 'ReturnStatement' || parent.name === 'ArrowFunction') {
+      const owner = this.functionName(parent);
+      return this.everyFunction || promptNames.test(owner) ? { name: owner, language: 'none' } : null;
+    }
+    return null;
+  }
+
+  private functionName(node: SyntaxNode): string {
+    for (let up: SyntaxNode | null = node; up !== null; up = up.parent) {
+      if (up.name === 'FunctionDefinition') return this.text(up.getChild('VariableName'));
+      if (up.name === 'FunctionDeclaration') return this.text(up.getChild('VariableDefinition'));
+      if (up.name === 'MethodDeclaration') return this.text(up.getChild('PropertyDefinition'));
+      if (up.name === 'ArrowFunction' && up.parent?.name === 'VariableDeclaration') return this.text(up.parent.getChild('VariableDefinition'));
+    }
+    return '';
+  }
+
+  /** True for anything that is surely text: a string, a chain of strings, `.format`, `.join` of a list of strings. */
+  private isTextual(node: SyntaxNode): boolean {
+    if (isText(node.name)) return true;
+    if (node.name === 'ParenthesizedExpression') return children(node).some((c) => this.isTextual(c));
+    if (node.name === 'BinaryExpression') return node.firstChild !== null && node.lastChild !== null && (this.isTextual(node.firstChild) || this.isTextual(node.lastChild));
+    if (node.name !== 'CallExpression') return false;
+    const callee = node.firstChild;
+    const method = this.text(callee?.lastChild ?? null);
+    const object = callee?.firstChild ?? null;
+    if (callee?.name !== 'MemberExpression' || object === null) return /^(?:dedent|textwrap\.dedent|outdent)$/.test(this.text(callee)) && children(node.getChild('ArgList')).some((c) => this.isTextual(c));
+    if (method === 'join') return object.name === 'ArrayExpression' || (isText(object.name) && children(node.getChild('ArgList')).some((c) => c.name === 'ArrayExpression'));
+    return /^(?:format|strip|trim|lstrip|rstrip|replace|dedent)$/.test(method) && this.isTextual(object);
+  }
+
+  /** The spans of a text expression. */
+  private spans(node: SyntaxNode, language: InnerLanguage, depth: number): Span[] {
+    if (depth > 8) return [];
+    switch (node.name) {
+      case 'String':
+      case 'FormatString':
+      case 'TemplateString':
+        return this.string(node, language, depth);
+      case 'ContinuedString':
+      case 'ParenthesizedExpression':
+        return children(node).filter((c) => c.name !== '(' && c.name !== ')').flatMap((c) => this.spans(c, language, depth + 1));
+      case 'BinaryExpression':
+        return this.binary(node, language, depth);
+      case 'CallExpression':
+        return this.isTextual(node) ? this.textCall(node, language, depth) : [this.value(node, depth)];
+      default:
+        return isComment(node.name) ? [] : [this.value(node, depth)];
+    }
+  }
+
+  private binary(node: SyntaxNode, language: InnerLanguage, depth: number): Span[] {
+    const [left, right] = [node.firstChild!, node.lastChild!];
+    const operator = this.text(left.nextSibling);
+    if (operator === '%' && this.isTextual(left)) {
+      const values = this.references(right, depth);
+      return this.spans(left, 'none', depth + 1).flatMap((s) => (s.kind === 'literal' ? percent(s, values) : [s]));
+    }
+    return [...this.spans(left, language, depth + 1), ...this.spans(right, language, depth + 1)];
+  }
+
+  private textCall(node: SyntaxNode, language: InnerLanguage, depth: number): Span[] {
+    const callee = node.firstChild!;
+    const method = this.text(callee.lastChild);
+    const object = callee.firstChild!;
+    const given = children(node.getChild('ArgList'));
+    if (method === 'join') {
+      const list = object.name === 'ArrayExpression' ? object : given.find((c) => c.name === 'ArrayExpression')!;
+      return children(list).filter((c) => !/^[[\],]$/.test(c.name) && !isComment(c.name)).flatMap((c) => this.spans(c, language, depth + 1));
+    }
+    if (method === 'format') return this.spans(object, 'f-string', depth + 1).map((s) => (s.kind === 'expression' ? this.bindFormat(s, node, depth) : s));
+    if (callee.name !== 'MemberExpression') return given.filter((c) => this.isTextual(c)).flatMap((c) => this.spans(c, language, depth + 1));
+    return this.spans(object, language, depth + 1);
+  }
+
+  /** `{name}` of a format string takes the argument of that name. */
+  private bindFormat(span: ExpressionSpan, call: SyntaxNode, depth: number): ExpressionSpan {
+    const name = span.references[0]?.path.split('.')[0] ?? '';
+    const list = children(call.getChild('ArgList'));
+    const at = list.findIndex((c, i) => c.name === 'AssignOp' && this.text(list[i - 1]!) === name);
+    const value = at < 0 ? undefined : list[at + 1];
+    if (value === undefined) return span;
+    const references = this.references(value, depth + 1);
+    const known = references.some((r) => r.call) ? references : [...span.references];
+    return { ...span, references: known };
+  }
+
+  private string(node: SyntaxNode, language: InnerLanguage, depth: number): Span[] {
+    const source = this.text(node);
+    const quote = /^([a-zA-Z]*)("""|'''|["'`])/.exec(source);
+    if (quote === null) return [];
+    const raw = /r/i.test(quote[1]!);
+    const syntax: StringSyntax = this.language === 'python' ? (raw ? 'python-raw' : 'python') : 'javascript';
+    const start = node.from + quote[0].length;
+    const end = source.endsWith(quote[2]!) && source.length >= quote[0].length + quote[2]!.length ? node.to - quote[2]!.length : node.to;
+    const replaced = children(node).filter((c) => c.name === 'FormatReplacement' || c.name === 'Interpolation');
+    const name = this.assignedName(node);
+    const formatCall = name === null ? undefined : this.formatted.get(name);
+    const inner: InnerLanguage = language === 'none' && formatCall !== undefined ? 'f-string' : language;
+    const out: Span[] = [];
+    let from = start;
+    const text = (to: number): void => {
+      if (to <= from) return;
+      const located = decodeString(this.source, from, to, syntax);
+      const plain = node.name === 'FormatString' ? unbrace(located) : null;
+      out.push(...(plain !== null ? [plain.literal()] : parseTemplate(located, inner, this.context)));
+    };
+    for (const r of replaced) {
+      text(r.from);
+      from = r.to;
+      out.push(this.replacement(r, depth));
+    }
+    text(end);
+    return formatCall === undefined ? out : out.map((s) => (s.kind === 'expression' ? this.bindFormat(s, formatCall, depth) : s));
+  }
+
+  private assignedName(node: SyntaxNode): string | null {
+    const parent = node.parent;
+    if (parent?.name === 'AssignStatement') return this.text(parent.firstChild);
+    return parent?.name === 'ContinuedString' || parent?.name === 'ParenthesizedExpression' ? this.assignedName(parent) : null;
+  }
+
+  private replacement(node: SyntaxNode, depth: number): Span {
+    const inner = children(node).filter((c) => !/^(?:[{}]|Interpolation(?:Start|End)|FormatConversion|FormatSpec|FormatSelfDoc)$/.test(c.name));
+    const value = inner[0];
+    const spec = node.getChild('FormatSpec');
+    const format = spec === null ? null : this.text(spec).slice(1);
+    const place = { start: node.from, end: node.to };
+    if (value === undefined) return { kind: 'literal', ...place, text: '' };
+    const constant = this.constantText(value, depth);
+    if (constant !== null) return { kind: 'include', ...place, source: this.text(node), target: this.text(value), references: [], path: this.context.path, spans: constant };
+    const parts = readExpression(this.text(value));
+    const span = expressionSpan(Located.slice(this.source), { start: node.from, end: node.to }, this.text(value), parts);
+    const references = this.references(value, depth + 1).map((r) => (format?.includes('%') === true ? { ...r, strings: [...r.strings, format] } : r));
+    return { ...span, references: references.length === 0 ? span.references : references, macro: null };
+  }
+
+  private value(node: SyntaxNode, depth: number): Span {
+    const place = { start: node.from, end: node.to };
+    const constant = this.constantText(node, depth);
+    if (constant !== null) return { kind: 'include', ...place, source: this.text(node), target: this.text(node), references: [], path: this.context.path, spans: constant };
+    const span = expressionSpan(Located.slice(this.source), place, this.text(node), readExpression(this.text(node)));
+    return { ...span, references: this.references(node, depth + 1), macro: null };
+  }
+
+  /** The text of a name that is given once in this file, as a text. */
+  private constantText(node: SyntaxNode, depth: number): Span[] | null {
+    if (node.name !== 'VariableName' || depth > 6) return null;
+    const values = this.assigned.get(this.text(node)) ?? [];
+    const value = values.length === 1 ? values[0]! : null;
+    if (value === null || !this.isTextual(value) || (value.from <= node.from && value.to >= node.to)) return null;
+    return this.spans(value, 'none', depth + 1);
+  }
+
+  /** What a value depends on, through the assignments of this file. */
+  private references(node: SyntaxNode, depth: number): Reference[] {
+    const own = readExpression(this.text(node));
+    const references = own.references.map((r) => ({ ...r, strings: [...r.strings, ...own.filterStrings] }));
+    if (depth > 6) return references;
+    return references.flatMap((r): Reference[] => {
+      const root = r.path.split('.')[0]!;
+      const values = this.assigned.get(root) ?? [];
+      const value = values.length === 1 ? values[0]! : null;
+      if (value === null || (value.from <= node.from && value.to >= node.to) || value.to - value.from > 2000) return [r];
+      const through = this.references(value, depth + 1);
+      if (through.length === 0 && !/[A-Za-z_]/.test(this.text(value).replace(/^[a-z]*["'][^]*["']$/i, ''))) return [{ path: 'len', call: true, strings: [] }];
+      const calls = through.filter((t) => t.call).map((t) => ({ ...t, strings: [...t.strings, ...r.strings] }));
+      return calls.length > 0 ? [r, ...calls] : [r];
+    });
+  }
+}
+
+function isText(name: string): boolean {
+  return name === 'String' || name === 'FormatString' || name === 'TemplateString' || name === 'ContinuedString';
+}
+
+function isComment(name: string): boolean {
+  return name === 'Comment' || name === 'LineComment' || name === 'BlockComment';
+}
+
+function children(node: SyntaxNode | null): SyntaxNode[] {
+  const out: SyntaxNode[] = [];
+  for (let child = node?.firstChild ?? null; child !== null; child = child.nextSibling) out.push(child);
+  return out;
+}
+
+function before(node: SyntaxNode, name: string): SyntaxNode | null {
+  for (let left = node.prevSibling; left !== null; left = left.prevSibling) if (left.name === name) return left;
+  return null;
+}
+
+/** In an f-string doubled braces are one brace. */
+function unbrace(located: Located): Located {
+  if (!/\{\{|\}\}/.test(located.text)) return located;
+  const map: [number, number][] = [];
+  let out = '';
+  for (let i = 0; i < located.text.length; i += 1) {
+    map.push([out.length, located.at(i)]);
+    out += located.text[i]!;
+    if ((located.text[i] === '{' || located.text[i] === '}') && located.text[i + 1] === located.text[i]) i += 1;
+  }
+  return new Located(out, map, located.at(located.text.length));
+}
+
+function percent(span: Extract<Span, { kind: 'literal' }>, values: readonly Reference[]): Span[] {
+  const located = new Located(span.text, span.map ?? [[0, span.start]], span.end);
+  const out: Span[] = [];
+  let from = 0;
+  for (const match of span.text.matchAll(/%(?:\((\w+)\))?[-+0# ]*\d*(?:\.\d+)?([sdrfi])/g)) {
+    if (match.index > from) out.push(located.literal(from, match.index));
+    from = match.index + match[0].length;
+    const name = match[1];
+    const parts = readExpression(name ?? 'value');
+    const span_ = expressionSpan(located, { start: match.index, end: from }, name ?? match[0], parts);
+    out.push({ ...span_, references: name === undefined ? values : values.some((v) => v.call) ? values : span_.references });
+  }
+  if (from < span.text.length) out.push(located.literal(from, span.text.length));
+  return out;
+}

@@ -1,0 +1,67 @@
+/**
+ * Lines in a comment of the file that change what is reported:
+ * `first-token: off`, `first-token: ignore CODE`, `first-token: ignore-line [CODE]`, `first-token: NAME=constant`.
+ */
+import type { Pragma, PromptFile, Span, Volatility } from './prompt';
+
+const classes: ReadonlySet<string> = new Set<Volatility>(['constant', 'deploy', 'session', 'day', 'minute', 'request', 'unknown']);
+
+/** Finds pragmas in the comments of the format, in front matter, and in the comments of code and data formats. */
+export function findPragmas(file: Omit<PromptFile, 'pragmas'>): Pragma[] {
+  if (!file.text.includes('first-token:')) return [];
+  const regions: { start: number; end: number }[] = [];
+  for (const prompt of file.prompts) for (const part of prompt.parts) collect(part.spans, regions);
+  const first = file.prompts[0];
+  const body = first?.start ?? 0;
+  if (body > 0) regions.push({ start: 0, end: body });
+  const line = lineComments[file.format];
+  if (line !== undefined) for (const match of file.text.matchAll(line)) regions.push({ start: match.index, end: match.index + match[0].length });
+  const found = new Map<number, Pragma>();
+  for (const region of regions) for (const pragma of inRegion(file.text, region)) found.set(pragma.start, pragma);
+  return [...found.values()].sort((a, b) => a.start - b.start);
+}
+
+const lineComments: Partial<Record<PromptFile['format'], RegExp>> = {
+  python: /#[^\n]*/g,
+  javascript: /\/\/[^\n]*|\/\*[^]*?\*\//g,
+  baml: /\/\/[^\n]*/g,
+  'github-models': /(?:^|\s)#[^\n]*/g,
+  promptfoo: /(?:^|\s)#[^\n]*|\{#[^]*?#\}/g,
+  'semantic-kernel': /^\s*#[^\n]*/gm,
+  langchain: /(?:^|\s)#[^\n]*/g,
+  markdown: /<!--[^]*?-->/g,
+  'claude-markdown': /<!--[^]*?-->/g,
+  poml: /<!--[^]*?-->/g,
+};
+
+function collect(spans: readonly Span[], regions: { start: number; end: number }[]): void {
+  for (const span of spans) {
+    if (span.kind === 'comment') regions.push({ start: span.start, end: span.end });
+    else if (span.kind === 'control') for (const branch of span.branches) collect(branch.spans, regions);
+  }
+}
+
+function inRegion(text: string, region: { start: number; end: number }): Pragma[] {
+  const out: Pragma[] = [];
+  const source = text.slice(region.start, region.end);
+  for (const match of source.matchAll(/first-token:[ \t]*([^\n]*)/g)) {
+    const start = region.start + match.index;
+    const place = { start, end: start + match[0].length };
+    const words = match[1]!.replace(/(?:--\}\}|-->|#\}|\*\/|\}\}|%\}).*$/, '').split(/[\s,;]+/).filter((w) => w !== '');
+    const [command, argument] = words;
+    if (command === 'off') out.push({ ...place, pragma: 'off' });
+    else if (command === 'ignore' && argument !== undefined) out.push({ ...place, pragma: 'ignore', code: argument });
+    else if (command === 'ignore-line') out.push({ ...place, pragma: 'ignore-line', line: lineOf(text, start), code: argument ?? null });
+    else {for (const [i, word] of words.entries()) {
+      const pair = /^([^=]+)=(\w+)$/.exec(word);
+      if (pair !== null && classes.has(pair[2]!)) out.push({ start: place.start + i, end: place.end, pragma: 'variable', name: pair[1]!, volatility: pair[2] as Volatility });
+    }}
+  }
+  return out;
+}
+
+function lineOf(text: string, offset: number): number {
+  let line = 1;
+  for (let i = text.indexOf('\n'); i >= 0 && i < offset; i = text.indexOf('\n', i + 1)) line += 1;
+  return line;
+}

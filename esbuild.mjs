@@ -2,6 +2,7 @@
 import { build, context } from 'esbuild';
 import { rmSync, existsSync } from 'node:fs';
 import path from 'node:path';
+import { leanChart } from './webview/leanChart.mjs';
 
 const production = process.argv.includes('--production');
 const watch = process.argv.includes('--watch');
@@ -34,7 +35,8 @@ const targets = [
   { in: 'src/prompt/tokenizer.ts', out: 'tokenizer', ...host },
   { in: 'src/simulator/server.ts', out: 'simulator', ...host },
   { in: 'src/cli.ts', out: 'cli', ...host, banner: { js: '#!/usr/bin/env node' } },
-  { in: 'webview/main.ts', out: 'webview', budgetKB: 220, platform: 'browser', format: 'iife', target: 'chrome132' },
+  { in: 'webview/main.ts', out: 'webview', budgetKB: 220, platform: 'browser', format: 'iife', target: 'chrome132', plugins: [leanChart] },
+  { in: 'webview/panel.css', out: 'webview', target: 'chrome132' },
 ].filter((t) => existsSync(path.join(root, t.in)));
 
 const options = ({ in: input, out, budgetKB: _, ...rest }) => ({

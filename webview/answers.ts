@@ -1,4 +1,4 @@
-import { ms } from '../src/report/format';
+import { ms, outcomeSentence } from '../src/report/format';
 import type { FrameView } from '../src/report/messages';
 import type { DeltaKind } from '../src/report/sample';
 import { el, setText, show } from './element';
@@ -77,7 +77,7 @@ export class Answers {
 
   #drawText(track: Track, state: PanelState): void {
     const answer = state.answers.get(track.id);
-    const pieces = answer?.pieces ?? (track.pieces === null ? null : track.pieces.map((text, i) => ({ kind: kindNames[track.kinds[i] ?? 0] ?? 'text', text })));
+    const pieces = track.sample !== null && track.count === 0 ? [] : answer?.pieces ?? (track.pieces === null ? null : track.pieces.map((text, i) => ({ kind: kindNames[track.kinds[i] ?? 0] ?? 'text', text })));
     const source = answer ? 'answer' : pieces ? 'live' : track.sample ? 'asked' : 'none';
     if (this.#shown.sampleId === track.id && this.#shown.count === (pieces?.length ?? -1) && this.#shown.source === source) return;
     const grows = this.#shown.sampleId === track.id && this.#shown.source === source && pieces !== null && this.#shown.count >= 0;
@@ -89,7 +89,7 @@ export class Answers {
     }
     this.#copy.disabled = pieces === null || pieces.length === 0;
     if (pieces === null) this.#text.append(answer ? this.#notKept() : el('p', { class: 'muted' }, 'Loading…'));
-    else if (pieces.length === 0) this.#text.append(el('p', { class: 'muted' }, track.sample ? 'No text came.' : 'Nothing has arrived yet.'));
+    else if (pieces.length === 0) this.#text.append(el('p', { class: 'muted' }, track.sample ? `No text came. ${outcomeSentence(track.sample.outcome)}` : 'Nothing has arrived yet.'));
     else this.#append(pieces, from);
   }
 
@@ -126,6 +126,12 @@ export class Answers {
     if (this.#frameShown === shown && shown !== null) return;
     this.#frameShown = shown;
     setText(this.#framesTitle, index === null ? 'Frames' : `Frames around delta ${index + 1}`);
+    const raw = this.#track?.sample?.outcome.raw;
+    if (shown === null && index === null && raw !== undefined) {
+      setText(this.#framesTitle, 'The error as it came');
+      this.#frames.replaceChildren(el('pre', { class: 'mono' }, raw));
+      return;
+    }
     if (shown === null) {
       this.#frames.replaceChildren(el('p', { class: 'muted' }, index === null ? 'Choose a tick, a gap or a word to see the frames around it.' : 'Loading…'));
       return;

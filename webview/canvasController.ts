@@ -18,10 +18,14 @@ export abstract class CanvasController<TScene> extends DatasetController {
   override update(): void { /* No elements to update. */ }
 
   override draw(): void {
-    const { scene } = this.getDataset() as unknown as { scene: TScene };
     this.chart.ctx.save();
-    this.paint(this.chart.ctx, this.chart.chartArea, scene);
+    this.paint(this.chart.ctx, this.chart.chartArea, this.scene);
     this.chart.ctx.restore();
+  }
+
+  /** What is to be painted now. */
+  protected get scene(): TScene {
+    return (this.getDataset() as unknown as { scene: TScene }).scene;
   }
 
   /** Paints one frame; the context's state is restored afterwards. */
@@ -64,7 +68,7 @@ export class Painted<TScene> {
       this.#chart = new Chart(this.#canvas, {
         type: type as ChartType,
         data: { datasets: [{ data: [], scene } as never] },
-        options: { animation: false, parsing: false, normalized: true, events: [], responsive: true, maintainAspectRatio: false, layout: { padding: padding ?? {} }, scales: scales as never },
+        options: { animation: false, parsing: false, normalized: true, events: [], responsive: true, maintainAspectRatio: false, layout: { padding: padding ?? {} }, scales: scales },
       });
       return;
     }

@@ -49,11 +49,11 @@ class EcdfController extends CanvasController<EcdfScene> {
     ctx.lineTo(area.right, y.getPixelForValue(1));
     ctx.stroke();
     ctx.globalAlpha = 1;
-    if (values.length <= 80) values.forEach((value, i) => {
+    if (values.length <= 80) {values.forEach((value, i) => {
       ctx.beginPath();
       ctx.arc(x.getPixelForValue(value), y.getPixelForValue((i + 1) / values.length), 2.5, 0, 2 * Math.PI);
       ctx.fill();
-    });
+    });}
   }
 }
 
@@ -78,7 +78,10 @@ class BinsController extends CanvasController<BinsScene> {
 
 Chart.register(EcdfController, BinsController, LinearScale, LogarithmicScale);
 
-/** Dashed lines with a label each; a label that would touch the one before it moves down a line. */
+/** Lines of labels above the plot. */
+const labelLines = 2;
+
+/** Dashed lines, each with a label above the plot; a label that would touch the one before it stands a line lower. */
 function drawMarks(ctx: CanvasRenderingContext2D, area: { left: number; right: number; top: number; bottom: number }, marks: readonly Mark[], x: (at: Milliseconds) => number, theme: Theme): void {
   const line = theme.size + 1;
   ctx.font = `${theme.size - 2}px ${theme.family}`;
@@ -96,14 +99,15 @@ function drawMarks(ctx: CanvasRenderingContext2D, area: { left: number; right: n
     ctx.strokeStyle = theme.muted;
     ctx.setLineDash([3, 3]);
     ctx.beginPath();
-    ctx.moveTo(at, area.top + row * line);
+    const top = area.top - (labelLines - row) * line;
+    ctx.moveTo(at, top);
     ctx.lineTo(at, area.bottom);
     ctx.stroke();
     ctx.setLineDash([]);
     ctx.fillStyle = theme.background;
-    ctx.fillRect(left - 1, area.top + row * line, width + 2, line - 1);
+    ctx.fillRect(left - 1, top, width + 2, line - 1);
     ctx.fillStyle = theme.foreground;
-    ctx.fillText(mark.label, left, area.top + row * line);
+    ctx.fillText(mark.label, left, top);
   }
 }
 
@@ -163,6 +167,10 @@ export class Distributions {
     this.#drawGaps(report, done.flatMap(chunkGaps));
   }
 
+  #padding(): { top: number; right: number } {
+    return { top: labelLines * (this.#theme.size + 1) + 4, right: 6 };
+  }
+
   #drawTtft(report: Report, values: Sorted): void {
     const summary = report.summary.ttft;
     const present = summary !== null && values.length > 0;
@@ -170,8 +178,8 @@ export class Distributions {
     if (!present) return;
     const last = values.at(-1) ?? 0;
     this.#ecdf.show({
-      type: EcdfController.id, scene: { values, marks: marksOf(summary), theme: this.#theme },
-      scales: scales(this.#theme, { type: 'linear', min: 0, max: last * 1.08, title: 'ms' }, { max: 1, text: (share) => `${Math.round(share * 100)} %` }),
+      padding: this.#padding(), type: EcdfController.id, scene: { values, marks: marksOf(summary), theme: this.#theme },
+      scales: scales(this.#theme, { type: 'linear', min: 0, max: last * 1.08, title: 'ms' }, { max: 1, step: 0.5, text: (share) => `${Math.round(share * 100)} %` }),
     });
     this.#ttft.canvas.setAttribute('aria-label', `Distribution of the first token over ${values.length} requests: ${marksOf(summary).map((mark) => mark.label).join(', ')}.`);
     fillTable(this.#ttft.table, ['Share of requests', 'First token within, ms'], sharesOf(values));
@@ -185,8 +193,8 @@ export class Distributions {
     if (!present) return;
     const most = bins.counts.reduce((max, count) => Math.max(max, count), 0);
     this.#bins.show({
-      type: BinsController.id, scene: { bins, marks: marksOf(summary), theme: this.#theme, longGap: summary.p99 },
-      scales: scales(this.#theme, { type: 'logarithmic', min: bins.edges[0] ?? 1, max: bins.edges.at(-1) ?? 10, title: 'ms, logarithmic' }, { max: most * 1.15, text: count }),
+      padding: this.#padding(), type: BinsController.id, scene: { bins, marks: marksOf(summary), theme: this.#theme, longGap: summary.p99 },
+      scales: scales(this.#theme, { type: 'logarithmic', min: bins.edges[0] ?? 1, max: bins.edges.at(-1) ?? 10, title: 'ms, logarithmic' }, { max: most * 1.04, text: count }),
     });
     this.#gaps.canvas.setAttribute('aria-label', `Distribution of ${summary.n} gaps: ${marksOf(summary).map((mark) => mark.label).join(', ')}, longest ${ms(summary.max)}.`);
     fillTable(this.#gaps.table, ['From, ms', 'To, ms', 'Gaps'], [...bins.counts].flatMap((n, i) => (n === 0 ? [] : [[ms(bins.edges[i] as number), ms(bins.edges[i + 1] as number), count(n)]])));
@@ -211,7 +219,7 @@ function fillTable(details: HTMLDetailsElement, head: readonly string[], rows: r
     el('tbody', {}, ...rows.map((row) => el('tr', {}, ...row.map((text) => el('td', {}, text))))))));
 }
 
-function scales(theme: Theme, x: { type: 'linear' | 'logarithmic'; min: number; max: number; title: string }, y: { max: number; text: (value: number) => string }): { x: object; y: object } {
+function scales(theme: Theme, x: { type: 'linear' | 'logarithmic'; min: number; max: number; title: string }, y: { max: number; step?: number; text: (value: number) => string }): { x: object; y: object } {
   const font = { family: theme.family, size: theme.size - 2 };
   const ticks = { color: theme.muted, font, maxRotation: 0, minRotation: 0 };
   return {
@@ -219,7 +227,7 @@ function scales(theme: Theme, x: { type: 'linear' | 'logarithmic'; min: number; 
       type: x.type, min: x.min, max: x.max, border: { color: theme.grid }, grid: { display: false },
       ticks: { ...ticks, autoSkipPadding: 16, includeBounds: false, callback: (value: number | string) => tickText(Number(value), x.type) }, title: { display: true, text: x.title, color: theme.muted, font, padding: 0 },
     },
-    y: { type: 'linear', min: 0, max: y.max, border: { display: false }, grid: { color: theme.grid, tickLength: 0 }, ticks: { ...ticks, maxTicksLimit: 4, padding: 6, includeBounds: false, callback: (value: number | string) => y.text(Number(value)) } },
+    y: { type: 'linear', min: 0, max: y.max, border: { display: false }, grid: { color: theme.grid, tickLength: 0 }, ticks: { ...ticks, maxTicksLimit: 4, ...(y.step === undefined ? {} : { stepSize: y.step }), padding: 6, includeBounds: false, callback: (value: number | string) => y.text(Number(value)) } },
   };
 }
 

@@ -1,4 +1,5 @@
-import { counted, interval } from '../src/report/format';
+import { count, interval } from '../src/report/format';
+import { metricWords } from '../src/report/metricNames';
 import { keyNumbers, type KeyNumber } from '../src/report/table';
 import { el, setText, show } from './element';
 import type { Run } from './state';
@@ -45,13 +46,14 @@ export class KeyNumbers {
   draw(run: Run): void {
     this.#run = run;
     this.#numbers = keyNumbers(run.report);
-    show(this.element, run.live || this.#numbers.length > 0);
+    const expected = awaited[run.report.plan.objective];
+    show(this.element, run.live || this.#numbers.some((number) => number.dots.length > 0));
     this.#tiles.forEach((tile, i) => {
       const number = this.#numbers[i];
       // While a run starts the places are kept, so that nothing below moves when the first number comes.
-      show(tile.element, number !== undefined || (run.live && i < 3));
-      setText(tile.label, number?.label ?? ' ');
-      setText(tile.value, number?.value ?? '–');
+      show(tile.element, number !== undefined || (run.live && i < expected.length));
+      setText(tile.label, number?.label ?? expected[i] ?? '');
+      setValue(tile.value, number?.value ?? '–');
       setText(tile.beside, number?.beside ?? '');
       setText(tile.below, number === undefined ? ' ' : below(number));
       tile.element.title = number?.definition ?? '';
@@ -73,13 +75,26 @@ export class KeyNumbers {
   }
 }
 
+/** What the places are kept for until the first numbers come. */
+const awaited = {
+  chat: [metricWords.ttft.label, metricWords.tpot.label, 'Goodput'],
+  batch: ['Throughput', metricWords.total.label, metricWords.tpot.label],
+};
+
 function createTile(): Tile {
   const parts = { label: el('dt'), value: el('span', { class: 'value' }), beside: el('span', { class: 'beside' }), below: el('dd', { class: 'below' }), canvas: el('canvas', { 'aria-hidden': 'true' }) };
-  return { ...parts, element: el('div', { class: 'key-number' }, parts.label, el('dd', { class: 'large' }, parts.value, parts.beside), el('dd', {}, parts.canvas), parts.below) };
+  return { ...parts, element: el('div', { class: 'key-number' }, parts.label, el('dd', { class: 'large' }, parts.value, parts.beside), el('dd', { class: 'dots' }, parts.canvas), parts.below) };
 }
 
 function below(number: KeyNumber): string {
   if (number.whisker === null) return ' ';
   const [low, high] = number.whisker;
-  return `${counted(number.dots.length, 'answer')}, p50 ${low === null || high === null ? 'interval: ' : 'within '}${interval(number.whisker)}`;
+  return low === null || high === null ? `n ${count(number.dots.length)}: too small for an interval` : `p50 within ${interval(number.whisker)}, n ${count(number.dots.length)}`;
+}
+
+/** The number large, its unit in the size of the text. */
+function setValue(element: HTMLElement, text: string): void {
+  if (element.textContent === text) return;
+  const at = text.indexOf(' ');
+  element.replaceChildren(...(at < 0 ? [text] : [text.slice(0, at), el('span', { class: 'unit' }, text.slice(at))]));
 }

@@ -49,26 +49,32 @@ function start(main: HTMLElement, api: VsCodeApi): void {
   const distributions = new Distributions();
   const server = new ServerNumbers();
   const facts = new Facts();
-  const compare = new Compare();
+  // A comparison brings two time lines of its own, so it is made when one is asked for.
+  let compare: Compare | null = null;
+  const compareView = el('div', {});
   const numbers = el('div', { class: 'numbers' }, percentiles.element, distributions.element);
   const runView = el('div', {}, verdict.element, keyNumbers.element, scenario.element, timeline.element, numbers, answers.element, facts.element, server.element);
   const problemView = el('div', {});
-  main.append(runView, problemView, compare.element);
+  main.append(runView, problemView, compareView);
 
   function draw(): void {
     const { view } = state;
     show(runView, view.kind === 'run');
     show(problemView, view.kind === 'problem');
-    show(compare.element, view.kind === 'compare');
+    show(compareView, view.kind === 'compare');
     switch (view.kind) {
       case 'waiting': return;
       case 'problem': return drawProblem(problemView, view.problem, post);
-      case 'compare': return compare.draw(view.a, view.b);
+      case 'compare':
+        if (compare === null) compareView.append((compare = new Compare()).element);
+        return compare.draw(view.a, view.b);
       case 'run':
         verdict.draw(view.run);
         keyNumbers.draw(view.run);
         scenario.draw(view.run.report);
         timeline.draw(state);
+        show(numbers, view.run.live || view.run.report.summary.total !== null);
+        numbers.classList.toggle('live', view.run.live);
         percentiles.draw(view.run.report);
         distributions.draw(state);
         answers.draw(state);
@@ -84,9 +90,14 @@ function start(main: HTMLElement, api: VsCodeApi): void {
     const { selection, view } = state;
     if (selection === null || view.kind !== 'run') return;
     const track = view.run.tracks.get(selection.sampleId);
-    if (!track?.sample || track.pieces !== null || state.answers.has(track.id) || asked === track.id) return;
+    if (!track?.sample || track.count === 0 || track.pieces !== null || state.answers.has(track.id) || asked === track.id) return;
     asked = track.id;
     post({ type: 'wantAnswer', sampleId: track.id });
+  }
+
+  function askForFrame(): void {
+    const { selection } = state;
+    if (selection !== null && selection.deltaIndex !== null) post({ type: 'wantFrame', sampleId: selection.sampleId, deltaIndex: selection.deltaIndex });
   }
 
   function choose(selection: Selection): void {
@@ -94,7 +105,7 @@ function start(main: HTMLElement, api: VsCodeApi): void {
     const same = state.selection?.sampleId === selection.sampleId && state.selection.deltaIndex === selection.deltaIndex;
     state.selection = selection;
     asked = state.answers.has(selection.sampleId) ? asked : '';
-    if (!same && selection.deltaIndex !== null) post({ type: 'wantFrame', sampleId: selection.sampleId, deltaIndex: selection.deltaIndex });
+    if (!same) askForFrame();
     remember();
     answers.draw(state);
     timeline.draw(state);
@@ -123,7 +134,7 @@ function start(main: HTMLElement, api: VsCodeApi): void {
   window.addEventListener('message', (event: MessageEvent<ToWebview>) => {
     applyMessage(state, event.data);
     if (event.data.type === 'report' || event.data.type === 'begin') remember();
-    if (event.data.type === 'report' && state.selection?.deltaIndex != null) post({ type: 'wantFrame', sampleId: state.selection.sampleId, deltaIndex: state.selection.deltaIndex });
+    if (event.data.type === 'report') askForFrame();
     schedule();
   });
   window.addEventListener('error', (event) => post({ type: 'failed', message: event.message }));
@@ -134,6 +145,7 @@ function start(main: HTMLElement, api: VsCodeApi): void {
     distributions.rebuildTheme(state);
     keyNumbers.rebuildTheme();
     scenario.rebuildTheme();
+    compare?.rebuildTheme();
     draw();
   }));
   post({ type: 'ready', reportId: saved?.reportId ?? null });

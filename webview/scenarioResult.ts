@@ -35,7 +35,7 @@ export function readScenario(name: string, result: unknown): ScenarioView {
   return {
     title: name.charAt(0).toUpperCase() + name.slice(1),
     verdict: typeof fields['verdict'] === 'string' ? fields['verdict'] : null,
-    sentences: [fields['sentences'], fields['explanation'], fields['summary']].flatMap((value) => (Array.isArray(value) ? value : [value])).filter((value) => typeof value === 'string'),
+    sentences: [fields['sentences'], fields['explanation'], fields['summary']].flatMap((value: unknown): unknown[] => (Array.isArray(value) ? value : [value])).filter((value) => typeof value === 'string'),
     sweep,
     table: sweep ? sweepTable(sweep) : evidenceTable(fields['evidence']),
   };
@@ -48,10 +48,10 @@ function isFields(value: unknown): value is Fields {
 function readSweep(result: Fields): Sweep | null {
   if (!Array.isArray(result['steps'])) return null;
   const all = result['steps'].filter(isFields);
-  const by = all.every((step) => typeof step['concurrency'] === 'number') ? 'concurrency' : all.every((step) => typeof step['rate'] === 'number') ? 'rate' : null;
+  const by = all.every((step) => typeof step['concurrency'] === 'number') ? 'concurrency' : all.every((step) => typeof step['rate'] === 'number') ? 'rate' : all.every((step) => typeof step['load'] === 'number') ? 'load' : null;
   if (by === null || all.length === 0) return null;
   const knee = isFields(result['knee']) ? numberIn(result['knee'], by) : null;
-  return { axis: by === 'concurrency' ? 'concurrency' : 'requests per second', steps: all.map((step) => readStep(step, by)).sort((a, b) => a.load - b.load), knee };
+  return { axis: by === 'rate' ? 'requests per second' : by, steps: all.map((step) => readStep(step, by)).sort((a, b) => a.load - b.load), knee };
 }
 
 function readStep(step: Fields, by: string): SweepStep {

@@ -1,4 +1,4 @@
-import { count, digits, outOf } from '../src/report/format';
+import { count, digits } from '../src/report/format';
 import type { Report, ServerView } from '../src/report/report';
 import { el, show } from './element';
 
@@ -38,7 +38,7 @@ function histograms(view: ServerView): HTMLElement {
 function counters(view: ServerView): HTMLElement {
   const rate = view.prefixCacheHitRate;
   return el('dl', { class: 'facts' },
-    ...(rate === null ? [] : [fact('Prefix cache hits', `${outOf(Math.round(rate * 1000), 1000)} queried tokens`, '')]),
+    ...(rate === null ? [] : [fact('Prefix cache', `${digits(rate)} of the tokens looked up were there`, '')]),
     ...view.counters.map((counter) => fact(counter.label, counter.difference === null ? 'unknown' : count(counter.difference), counter.name)));
 }
 

@@ -24,20 +24,20 @@ export function readTheme(): Theme {
   const color = (fallback: string, ...names: string[]): string => names.map((name) => style.getPropertyValue(`--vscode-${name}`).trim()).find((value) => value !== '') ?? fallback;
   const contrast = document.body.classList.contains('vscode-high-contrast') || document.body.classList.contains('vscode-high-contrast-light');
   const foreground = color('#888', 'foreground', 'editor-foreground');
-  const border = color('rgba(128,128,128,0.35)', 'contrastBorder', 'panel-border', 'widget-border');
   return {
     contrast,
     foreground,
     muted: contrast ? foreground : color('#888', 'descriptionForeground'),
     background: color('#1f1f1f', 'editor-background'),
-    grid: contrast ? border : color('rgba(128,128,128,0.18)', 'tree-inactiveIndentGuidesStroke', 'editorIndentGuide-background1'),
+    grid: contrast ? `color-mix(in srgb, ${foreground} 28%, transparent)` : color('rgba(128,128,128,0.18)', 'tree-inactiveIndentGuidesStroke', 'editorIndentGuide-background1'),
     focus: color('#0078d4', 'focusBorder'),
     hoverRow: contrast ? 'transparent' : color('rgba(128,128,128,0.08)', 'list-hoverBackground'),
     selectedRow: contrast ? 'transparent' : color('rgba(128,128,128,0.16)', 'list-inactiveSelectionBackground'),
     wait: contrast ? foreground : color('#888', 'charts-lines', 'descriptionForeground'),
     answer: color('#3794ff', 'charts-blue'),
     reasoning: color('#b180d7', 'charts-purple'),
-    gap: color('#d18616', 'charts-orange', 'editorWarning-foreground'),
+    // In the contrast themes orange is a dark brown or the border's blue; yellow carries there.
+    gap: contrast ? color('#d18616', 'charts-yellow') : color('#d18616', 'charts-orange', 'editorWarning-foreground'),
     failure: color('#f14c4c', 'testing-iconFailed', 'errorForeground'),
     good: color('#89d185', 'charts-green'),
     family: color('sans-serif', 'font-family'),

@@ -30,7 +30,16 @@ export interface TimelineMemory {
   readonly sort: RowOrder;
 }
 
+/** Ids must be unique in the page, and a comparison shows two time lines. */
+let made = 0;
+
 const mostRows = 40;
+/** How far each axis reaches, in ms. */
+export interface Ends {
+  readonly request: Milliseconds;
+  readonly run: Milliseconds;
+}
+
 const laneHeight = 96;
 const gaugeHeight = 40;
 const axisHeight = 44;
@@ -45,6 +54,7 @@ export class Timeline {
   readonly #minimap = el('canvas', { class: 'minimap', 'aria-hidden': 'true' });
   readonly #reading = el('p', { class: 'reading' });
   readonly #spoken = el('p', { class: 'sr-only', 'aria-live': 'polite' });
+  readonly #title = el('h2', {}, 'Time line');
   readonly #legend = el('ul', { class: 'legend', 'aria-label': 'Legend' });
   readonly #table = el('details', { class: 'alternative' }, el('summary', {}, 'Time line as a table'));
   readonly #axisButtons: Record<'request' | 'run', HTMLButtonElement>;
@@ -58,7 +68,8 @@ export class Timeline {
   #axis: 'request' | 'run' = 'request';
   #order: RowOrder = 'start';
   #firstRow = 0;
-  #ends = { request: 0, run: 0 };
+  #ends: Ends = { request: 0, run: 0 };
+  #reach: Ends = { request: 0, run: 0 };
   #runId = '';
   #pointer: TimelineScene['pointer'] = null;
   #tableKey = '';
@@ -67,6 +78,9 @@ export class Timeline {
 
   constructor(host: TimelineHost, memory: TimelineMemory | null) {
     this.#host = host;
+    const id = `timeline-${made}`;
+    made += 1;
+    this.#title.id = `${id}-title`;
     this.#span = memory?.zoom ?? null;
     this.#axis = memory?.axis ?? 'request';
     this.#order = memory?.sort ?? 'start';
@@ -77,21 +91,31 @@ export class Timeline {
     this.#reset = el('button', { type: 'button', class: 'tool', title: 'Show everything (0 or double-click)', on: { click: () => this.#zoomTo(null) } }, 'Reset zoom');
     const zoomButton = (text: string, label: string, factor: number): HTMLElement => el('button', { type: 'button', class: 'tool square', 'aria-label': label, title: label, on: { click: () => this.#zoomAround(factor) } }, text);
     this.#plot = el('div', { class: 'plot' }, this.#canvas);
-    this.#stage = el('div', { class: 'stage', tabindex: '0', role: 'application', 'aria-label': 'Time line of the requests', 'aria-describedby': 'timeline-keys' }, this.#plot, this.#minimap);
-    this.element = el('section', { class: 'timeline', 'aria-labelledby': 'timeline-title' },
-      el('header', { class: 'section-head' }, el('h2', { id: 'timeline-title' }, 'Time line'),
+    this.#stage = el('div', { class: 'stage', tabindex: '0', role: 'application', 'aria-label': 'Time line of the requests', 'aria-describedby': `${id}-keys` }, this.#plot, this.#minimap);
+    this.element = el('section', { class: 'timeline', 'aria-labelledby': `${id}-title` },
+      el('header', { class: 'section-head' }, this.#title,
         el('div', { class: 'tools' },
           el('div', { class: 'segments', role: 'group', 'aria-label': 'Time axis' }, this.#axisButtons.request, this.#axisButtons.run), this.#sort,
           zoomButton('−', 'Zoom out (−)', 1 / 1.6), zoomButton('+', 'Zoom in (+)', 1.6), this.#reset)),
       this.#reading, this.#stage, this.#legend,
-      el('p', { id: 'timeline-keys', class: 'sr-only' }, 'Up and down arrows move between requests, left and right between tokens, with Ctrl between long gaps. Enter opens the frame, Escape goes back. Plus and minus zoom, 0 shows everything.'),
+      el('p', { id: `${id}-keys`, class: 'sr-only' }, 'Up and down arrows move between requests, left and right between tokens, with Ctrl between long gaps. Enter opens the frame, Escape goes back. Plus and minus zoom, 0 shows everything.'),
       this.#spoken, this.#table);
     this.#listen();
+  }
+
+  /** Another heading, for a time line beside another one. */
+  setTitle(title: string): void {
+    setText(this.#title, title);
   }
 
   /** What to remember over a reload. */
   memory(): TimelineMemory {
     return { zoom: this.#span, axis: this.#axis, sort: this.#order };
+  }
+
+  /** How far the axes were asked to reach. */
+  get reach(): Ends {
+    return this.#reach;
   }
 
   /** Moves the keyboard back to the time line. */
@@ -104,12 +128,13 @@ export class Timeline {
     this.#theme = readTheme();
     this.#chart.reset();
     this.#minimapKey = '';
-    if (this.#state) this.draw(this.#state);
+    if (this.#state) this.draw(this.#state, this.#reach);
   }
 
-  /** Draws the run in `state`; nothing is drawn for other views. */
-  draw(state: PanelState): void {
+  /** Draws the run in `state`; nothing is drawn for other views. Axes reach at least as far as `reach`, so that two time lines can share theirs. */
+  draw(state: PanelState, reach: Ends = { request: 0, run: 0 }): void {
     this.#state = state;
+    this.#reach = reach;
     if (state.view.kind !== 'run') return;
     const { run } = state.view;
     if (run.report.id !== this.#runId) this.#startRun(run);
@@ -157,14 +182,12 @@ export class Timeline {
   }
 
   #growAxes(run: Run): void {
-    let request = 100;
-    let whole = 100;
-    for (const track of this.#rows) {
-      const end = track.last ?? track.end ?? (track.outcome === null && run.elapsed !== null ? run.elapsed : track.firstToken ?? track.headers ?? track.start);
-      request = Math.max(request, end - track.start);
-      whole = Math.max(whole, end);
-    }
-    this.#ends = { request: axisEnd(request * 1.02, run.live ? this.#ends.request : 0), run: axisEnd(whole * 1.02, run.live ? this.#ends.run : 0) };
+    const needed = reachOf(this.#rows, run.elapsed);
+    const least = run.live ? 1000 : 0;
+    this.#ends = {
+      request: axisEnd(Math.max(needed.request * 1.02, this.#reach.request * 1.02, least), run.live ? this.#ends.request : 0),
+      run: axisEnd(Math.max(needed.run * 1.02, this.#reach.run * 1.02, least), run.live ? this.#ends.run : 0),
+    };
   }
 
   #whole(): Span {
@@ -269,7 +292,7 @@ export class Timeline {
   }
 
   #redraw(): void {
-    if (this.#state) this.draw(this.#state);
+    if (this.#state) this.draw(this.#state, this.#reach);
     this.#host.remember();
   }
 
@@ -285,7 +308,8 @@ export class Timeline {
     const visible = this.#visible();
     const { selection } = this.#state ?? {};
     const track = this.#rows.find((row) => row.id === selection?.sampleId);
-    const t = selection?.deltaIndex == null ? undefined : track?.t[selection.deltaIndex];
+    const index = selection?.deltaIndex ?? null;
+    const t = index === null ? undefined : track?.t[index];
     const at = track && t !== undefined ? this.#at(track, t) : null;
     const around = at !== null && at >= visible.from && at <= visible.to ? at : (visible.from + visible.to) / 2;
     this.#zoomTo(zoomSpan(visible, around, factor, this.#whole()));
@@ -453,7 +477,7 @@ export class Timeline {
     const piece = pieceOf(this.#state, track, index);
     const kind = kindNames[track.kinds[index] ?? 0] ?? 'text';
     if (part === 'gap' && gap !== null) parts.push(`gap of ${ms(gap)} before delta ${index + 1}`);
-    else parts.push(`${ms(t - track.start)}`, `${kind === 'text' ? 'answer' : kind} delta ${index + 1} of ${track.count}`, gap === null ? 'first' : `gap ${ms(gap)}`);
+    else parts.push(ms(t - track.start), `${kind === 'text' ? 'answer' : kind} delta ${index + 1} of ${track.count}`, gap === null ? 'first' : `gap ${ms(gap)}`);
     if (!Number.isNaN(tokens)) parts.push(tokens === 1 ? '1 token' : `${tokens} tokens`);
     if (together > 1) parts.push(`${together} deltas in this read`);
     if (piece !== null) parts.push(JSON.stringify(piece));
@@ -528,6 +552,18 @@ export class Timeline {
     const row = ((event.clientY - box.top) / box.height) * this.#rows.length;
     this.#scrollRows(Math.round(row - this.#shown() / 2));
   }
+}
+
+/** How far the rows reach since their own starts and since the run's start; a waiting request reaches as far as the run's clock. */
+export function reachOf(tracks: Iterable<Track>, elapsed: Milliseconds | null): Ends {
+  let request = 100;
+  let run = 100;
+  for (const track of tracks) {
+    const end = track.last ?? track.end ?? (track.outcome === null && elapsed !== null ? elapsed : track.firstToken ?? track.headers ?? track.start);
+    request = Math.max(request, end - track.start);
+    run = Math.max(run, end);
+  }
+  return { request, run };
 }
 
 function failed(sample: Sample | null): boolean {

@@ -73,6 +73,7 @@ class Brush {
   readonly #scene: TimelineScene;
   readonly #theme: Theme;
   readonly #columns: Columns;
+  #tickWidth = 1;
 
   constructor(ctx: CanvasRenderingContext2D, area: Chart['chartArea'], scene: TimelineScene, columns: Columns) {
     this.#ctx = ctx;
@@ -176,6 +177,8 @@ class Brush {
   }
 
   #ticks(track: Track, top: number, height: number): void {
+    const length = track.count > 1 ? this.#x(track, track.t[track.count - 1] as number) - this.#x(track, track.t[0] as number) : 0;
+    this.#tickWidth = length / track.count > 5 ? 2 : 1;
     const { span, axis } = this.#scene;
     const shift = axis === 'request' ? track.start : 0;
     fillColumns(this.#columns, track, span.from + shift, span.to + shift);
@@ -189,21 +192,14 @@ class Brush {
     const ctx = this.#ctx;
     ctx.fillStyle = color;
     ctx.beginPath();
-    const wide = this.#columns.most <= 1 && this.#sparse(counts) ? 2 : 1;
     for (let column = 0; column < counts.length; column += 1) {
       if (counts[column] === 0) continue;
       let run = column + 1;
       while (run < counts.length && counts[run] !== 0) run += 1;
-      ctx.rect(this.#left + column, Math.round(y), Math.max(run - column, wide), Math.round(height));
+      ctx.rect(this.#left + column, Math.round(y), Math.max(run - column, this.#tickWidth), Math.round(height));
       column = run;
     }
     ctx.fill();
-  }
-
-  #sparse(counts: Uint16Array): boolean {
-    let used = 0;
-    for (const count of counts) used += count === 0 ? 0 : 1;
-    return used * 6 < counts.length;
   }
 
   /** Long gaps: a line with end caps across the blank, with its length where there is room; a small wedge where the blank is too narrow to see. */

@@ -11,6 +11,8 @@ interface Saying {
   readonly icon: IconName;
   readonly sentence: string;
   readonly detail: string;
+  /** Where and with what, quietly. */
+  readonly context?: string;
   /** The first error as it came, when nothing else is left to show. */
   readonly raw?: string | undefined;
 }
@@ -21,6 +23,7 @@ export class Verdict {
   readonly #icon = el('span', {});
   readonly #sentence = el('p', { class: 'verdict-sentence', role: 'status' });
   readonly #detail = el('p', { class: 'verdict-detail' });
+  readonly #context = el('p', { class: 'verdict-context' });
   readonly #raw = el('pre', { class: 'failure-detail mono', tabindex: '0', 'aria-label': 'The first error as it came' });
   readonly #stop: HTMLButtonElement;
   readonly #again: HTMLButtonElement;
@@ -47,7 +50,7 @@ export class Verdict {
         { label: 'Show log', run: () => post({ type: 'showLog' }) },
       ]));
     this.element = el('section', { class: 'verdict', 'aria-label': 'Verdict' },
-      el('div', { class: 'verdict-text' }, this.#icon, el('div', {}, this.#sentence, this.#detail, this.#raw)),
+      el('div', { class: 'verdict-text' }, this.#icon, el('div', {}, this.#sentence, this.#detail, this.#context, this.#raw)),
       el('div', { class: 'actions' }, this.#stop, this.#again, this.#finished));
   }
 
@@ -62,6 +65,8 @@ export class Verdict {
     }
     setText(this.#sentence, saying.sentence);
     setText(this.#detail, saying.detail);
+    show(this.#detail, run.live || saying.detail !== '');
+    setText(this.#context, saying.context ?? '');
     show(this.#raw, saying.raw !== undefined);
     setText(this.#raw, saying.raw ?? '');
     show(this.#stop, run.live);
@@ -112,15 +117,15 @@ function outcome(run: Run): Saying {
   const why = stop !== undefined ? caveatSentence(stop) : stopped === 'user' ? `Stopped by you after ${counted(run.done, 'request')}: the numbers are of what had finished.` : stopped === null ? '' : 'Stopped early: the numbers are of what had finished.';
   const failure = report.samples.find((sample) => sample.role === 'measured' && !completed(sample) && sample.outcome.kind !== 'cancelled');
   const answers = report.samples.some((sample) => sample.role === 'measured' && completed(sample));
-  if (!answers && failure !== undefined) return { tone: 'failed', icon: 'fail', sentence, detail: why, raw: failure.outcome.raw ?? failure.outcome.message };
-  if (stopped !== null && !answers) return { tone: 'stopped', icon: 'stopped', sentence, detail: why };
-  const detail = [why, report.verdict === 'missed' ? numbersSentence(report) : '', context(run)].filter((text) => text !== '').join(' ');
+  if (!answers && failure !== undefined) return { tone: 'failed', icon: 'fail', sentence, detail: why, context: context(run), raw: failure.outcome.raw ?? failure.outcome.message };
+  if (stopped !== null && !answers) return { tone: 'stopped', icon: 'stopped', sentence, detail: why, context: context(run) };
+  const detail = [why, report.verdict === 'missed' ? numbersSentence(report) : ''].filter((text) => text !== '').join(' ');
   const looks = { passed: ['met', 'pass'], failed: ['missed', 'fail'], queued: ['unclear', 'unclear'] } as const;
   const [tone, name] = looks[verdictIcon(report)];
-  return { tone: stopped !== null && tone === 'unclear' ? 'stopped' : tone, icon: stopped !== null && tone === 'unclear' ? 'stopped' : name, sentence, detail };
+  return { tone: stopped !== null && tone === 'unclear' ? 'stopped' : tone, icon: stopped !== null && tone === 'unclear' ? 'stopped' : name, sentence, detail, context: context(run) };
 }
 
 function context({ report }: Run): string {
   const { endpoint, plan } = report;
-  return [endpoint.name, endpoint.model, `${plan.prompt.name}`, `${counted(plan.requests, 'request')}, ${count(plan.concurrency)} at once`, new Date(report.window.absolute).toLocaleString()].filter((text) => text !== null).join(' · ');
+  return [endpoint.name, endpoint.model, plan.prompt.name, `${counted(plan.requests, 'request')}, ${count(plan.concurrency)} at once`, new Date(report.window.absolute).toLocaleString()].filter((text) => text !== null).join(' · ');
 }

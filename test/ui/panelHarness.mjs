@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
+import { leanChart } from '../../webview/leanChart.mjs';
 import { makeFailures, makeSamples, pieceAt } from './panelSamples.mjs';
 import { rootStyle, themes } from './themes.mjs';
 
@@ -24,7 +25,7 @@ export function launch() {
 
 /** The panel's script, as it ships. */
 export async function buildPanel() {
-  const { outputFiles, metafile } = await build({ entryPoints: [path.join(root, 'webview/main.ts')], bundle: true, minify: true, platform: 'browser', format: 'iife', target: 'chrome132', write: false, metafile: true, outdir: root, logLevel: 'warning' });
+  const { outputFiles, metafile } = await build({ entryPoints: [path.join(root, 'webview/main.ts')], bundle: true, minify: true, platform: 'browser', format: 'iife', target: 'chrome132', plugins: [leanChart], write: false, metafile: true, outdir: root, logLevel: 'warning' });
   return { script: outputFiles[0].text, css: readFileSync(path.join(root, 'webview/panel.css'), 'utf8'), metafile };
 }
 

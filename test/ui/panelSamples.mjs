@@ -34,6 +34,7 @@ export function makeSamples({ seed = 1, requests = 12, tokens = 160, reasoning =
     const n = i - 2;
     const slot = slots.indexOf(Math.min(...slots));
     const start = warmup ? -3000 + i * 40 : slots[slot] + 0.2;
+    const failed = !warmup && n === failAt;
     const cached = n === 5 || n === 9;
     const ttft = (cached ? 92 : 236 + 28 * normal()) + (n === 7 ? 330 : 0) + (i === 0 ? 420 : 0);
     const sent = start + 0.4;
@@ -41,7 +42,7 @@ export function makeSamples({ seed = 1, requests = 12, tokens = 160, reasoning =
     let t = start + ttft;
     const deltas = [];
     const visibleChars = [];
-    const length = n === failAt ? Math.round(tokens * 0.35) : Math.round(tokens * (0.85 + random() * 0.3));
+    const length = failed ? Math.round(tokens * 0.35) : Math.round(tokens * (0.85 + random() * 0.3));
     for (let d = 0; d < reasoning + length; d += 1) {
       if (d > 0) t += Math.max(1, pace + 2.4 * normal() + (random() < 0.02 ? 26 : 0) + (n === 2 && d === reasoning + 48 ? stall : 0) + (random() < 0.004 ? 120 : 0));
       const k = random() < 0.06 ? 2 : 1;
@@ -49,7 +50,6 @@ export function makeSamples({ seed = 1, requests = 12, tokens = 160, reasoning =
       visibleChars.push(d < reasoning ? 0 : pieceAt(d, reasoning).length);
     }
     const total = deltas.reduce((sum, [, , k]) => sum + k, 0);
-    const failed = n === failAt;
     const last = t;
     if (!warmup) slots[slot] = last + 2;
     samples.push({

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { readScenario } from '../../../webview/scenarioResult';
+
+describe('a scenario result', () => {
+  it('of a sweep gives steps in order of the load, and the knee', () => {
+    const view = readScenario('sweep', {
+      steps: [
+        { concurrency: 4, throughput: { tokensPerSecond: 400 }, perUser: { p50: 100 }, goodput: { perSecond: 3 }, attainment: { good: 19, due: 20 }, verdict: 'missed' },
+        { concurrency: 1, throughput: 120, perUser: 120, goodput: 1, attainment: { good: 20, due: 20 }, verdict: 'met' },
+      ],
+      knee: { concurrency: 1 }, sentences: ['One.', 'Two.'],
+    });
+    assert.deepEqual(view.sweep?.steps.map((step) => [step.load, step.throughput, step.perUser, step.goodput, step.verdict]), [[1, 120, 120, 1, 'met'], [4, 400, 100, 3, 'missed']]);
+    assert.equal(view.sweep.knee, 1);
+    assert.deepEqual(view.sentences, ['One.', 'Two.']);
+    assert.equal(view.table.length, 3);
+  });
+  it('of a rate search is read by its rate, without a knee when none was met', () => {
+    const view = readScenario('rate', { steps: [{ rate: 2.5 }], knee: null });
+    assert.equal(view.sweep?.axis, 'requests per second');
+    assert.equal(view.sweep.knee, null);
+    assert.equal(view.sweep.steps[0]?.throughput, null);
+  });
+  it('of a detector gives its verdict and evidence', () => {
+    const view = readScenario('batching', { verdict: 'continuous', evidence: { shortReturned: 412, answers: 3, streamed: true, nested: {} } });
+    assert.equal(view.sweep, null);
+    assert.equal(view.verdict, 'continuous');
+    assert.deepEqual(view.table.slice(1), [['short returned', '412'], ['answers', '3'], ['streamed', 'yes']]);
+  });
+  it('that is damaged shows nothing rather than guessing', () => {
+    for (const result of [null, 'x', [], { steps: [{}] }, { steps: 'x' }]) assert.equal(readScenario('sweep', result).sweep, null);
+  });
+});

@@ -169,14 +169,14 @@ function tableBlock(rows: readonly TableRow[], width: number, paint: Paint): str
     fitting.add(column);
   }
   const columns = tableColumns.filter((column) => fitting.has(column));
-  const line = (label: string, n: string, cells: readonly string[]): string => `${label.padEnd(labelWidth)}${n.padStart(countWidth)}${cells.map((text, i) => text.padStart(widthOf(columns[i]!))).join('')}`;
+  const line = (label: string, n: string, cells: readonly string[]): string => `${label.padEnd(labelWidth)}${n.padStart(countWidth)}${cells.map((text, i) => text.padStart(widthOf(columns[i]!))).join('')}`.trimEnd();
   const lines = [paint('bold', line('Percentiles, ms', 'n', columns))];
   rows.forEach((row, i) => {
     lines.push(line(labels[i]!, count(row.n), columns.map((column) => cellOf(row, column).text)));
     lines.push(paint('dim', line('  95 % interval', '', columns.map((column) => cellOf(row, column).interval ?? ''))));
     if (row.slo !== null) lines.push(paint(row.slo.ok ? 'green' : 'red', `  ${row.slo.mark} ${row.slo.text}`));
   });
-  return lines.map((text) => text.trimEnd());
+  return lines;
 }
 
 function factBlock(report: Report, width: number, paint: Paint): string[] {

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { busyThroughput, clientBottleneck, knee, nextLoad, queueGrowth, type LoadStep } from '../../../src/report/capacity';
+import { generator } from '../../../src/report/statistics';
+import { failed, makeSample, steady } from './makeSample';
+
+describe('the knee', () => {
+  it('is the largest load that is met', () => {
+    const steps: LoadStep[] = [{ load: 1, verdict: 'met' }, { load: 2, verdict: 'met' }, { load: 8, verdict: 'missed' }, { load: 4, verdict: 'unclear' }];
+    assert.equal(knee(steps)?.load, 2);
+    assert.equal(knee([{ load: 1, verdict: 'missed' }]), null);
+    assert.equal(knee([]), null);
+    // A step that was repeated counts as it came out last.
+    assert.equal(knee([{ load: 4, verdict: 'met' }, { load: 4, verdict: 'missed' }, { load: 2, verdict: 'met' }])?.load, 2);
+  });
+
+  it('is found by doubling and then halving, for every place it may be', () => {
+    for (const truth of [1, 2, 3, 7, 34, 63, 64, 100, 255]) {
+      const steps: LoadStep[] = [];
+      const options = { first: 1, most: 256, tolerance: 0, whole: true };
+      for (let load = nextLoad(steps, options); load !== null; load = nextLoad(steps, options)) {
+        steps.push({ load, verdict: load <= truth ? 'met' : 'missed' });
+        assert.ok(steps.length < 20);
+      }
+      assert.equal(knee(steps)?.load, truth);
+    }
+  });
+
+  it('of rates is found within the tolerance, upward and downward', () => {
+    for (const truth of [0.2, 1, 3.3, 17]) {
+      const steps: LoadStep[] = [];
+      const options = { first: 1, most: 1000, tolerance: 0.1, whole: false };
+      for (let load = nextLoad(steps, options); load !== null; load = nextLoad(steps, options)) {
+        steps.push({ load, verdict: load <= truth ? 'met' : 'missed' });
+        assert.ok(steps.length < 25);
+      }
+      assert.ok(Math.abs(knee(steps)!.load - truth) <= 0.1 * truth + 1e-9, `${truth}: ${String(knee(steps)?.load)}`);
+    }
+    assert.equal(nextLoad([{ load: 256, verdict: 'met' }], { first: 1, most: 256, tolerance: 0, whole: true }), null);
+    assert.equal(nextLoad([{ load: 1, verdict: 'missed' }], { first: 1, most: 256, tolerance: 0, whole: true }), null);
+  });
+});
+
+describe('throughput while all slots are busy', () => {
+  it('counts tokens where they arrived, within the span in which all slots were in flight', () => {
+    // Two slots; the second starts 1000 ms later; the first ends at 2001.
+    const a = steady(0, 101, 100, 20); // 20 tokens at 101, 201 … 2001; ends 2002
+    const b = steady(1000, 101, 100, 20); // 1101 … 3001; ends 3002
+    const span = busyThroughput([a, b], 2)!;
+    assert.deepEqual([span.from, span.to], [1000, 2002]);
+    // a: 1001 … 2001 = 11; b: 1101 … 2001 = 10.
+    assert.ok(Math.abs(span.tokensPerSecond! - 21 / 1.002) < 1e-9);
+    assert.ok(Math.abs(span.requestsPerSecond - 1 / 1.002) < 1e-9);
+  });
+
+  it('leaves warm-ups out, and is null when the slots were never all busy', () => {
+    assert.equal(busyThroughput([steady(0, 10, 10, 5)], 2), null);
+    assert.equal(busyThroughput([steady(0, 10, 10, 5), steady(0, 10, 10, 5, { role: 'warmup' })], 2), null);
+    const unknown = makeSample({ start: 0, deltas: [[10, 'text', null], [20, 'text', null]], outputTokens: { count: null, source: null }, streamTokens: null });
+    assert.equal(busyThroughput([unknown], 1)?.tokensPerSecond, null);
+  });
+
+  it('counts hidden reasoning with the frames that were seen', () => {
+    const hidden = makeSample({ start: 0, deltas: [[50, 'text', 1], [60, 'text', 1]], end: 100, outputTokens: { count: 10, source: 'token_ids' }, streamTokens: 2 });
+    assert.equal(busyThroughput([hidden], 1)?.tokensPerSecond, 100);
+  });
+});
+
+describe('a queue', () => {
+  const random = generator(6);
+  /** One server, `service` ms a request, arrivals each `every` ms with some scatter. */
+  function arrivals(every: number, service: number, n = 60) {
+    let free = 0;
+    return Array.from({ length: n }, (_, i) => {
+      const due = i * every + random() * every;
+      free = Math.max(free, due) + service;
+      return makeSample({ due, start: due, deltas: [[free, 'text', 1]] });
+    }).sort((a, b) => a.due - b.due);
+  }
+
+  it('grows when requests come faster than they are served, by 1 − μ/λ', () => {
+    const growth = queueGrowth(arrivals(50, 100))!;
+    assert.equal(growth.growing, true);
+    // λ = 20/s, μ = 10/s: the wait gains as much as the run lasts.
+    assert.ok(growth.perSecond > 850 && growth.perSecond < 1150, String(growth.perSecond));
+  });
+
+  it('does not grow when they come slower', () => {
+    assert.equal(queueGrowth(arrivals(200, 100))?.growing, false);
+    assert.equal(queueGrowth(arrivals(200, 100, 5)), null);
+    assert.equal(queueGrowth(Array.from({ length: 12 }, () => failed(0, { kind: 'connect' }))), null);
+  });
+});
+
+describe('the client as the limit', () => {
+  it('is told by its own numbers', () => {
+    const ttft = { n: 1, mean: 200, min: 200, p50: 200, p90: 200, p95: 200, p99: 200, max: 200, ci95: { p50: [null, null], p90: [null, null], p95: [null, null], p99: [null, null] }, unit: 'ms' } as const;
+    assert.equal(clientBottleneck({ loopUse: 0.3, clockErrorP99: 2, lateP99: 1 }, ttft), null);
+    assert.equal(clientBottleneck({ loopUse: null, clockErrorP99: null, lateP99: null }, null), null);
+    assert.match(clientBottleneck({ loopUse: 0.93, clockErrorP99: 60, lateP99: 80 }, ttft) ?? '', /93 of 100.*60 ms late.*started 80 ms late/);
+  });
+});

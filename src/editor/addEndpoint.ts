@@ -97,7 +97,7 @@ async function offerTest(parts: AddEndpointParts, endpoint: Endpoint, found: Det
   if (choice === api) {
     const picked = await parts.dialogs.pick(apis.map((label) => ({ label })), { title: vscode.l10n.t('API of {0}', endpoint.name) });
     if (!picked) throw new Cancelled();
-    const changed = { ...endpoint, api: picked.label as Endpoint['api'] };
+    const changed = { ...endpoint, api: picked.label };
     await addUserEndpoint({ name: endpoint.name, url: endpoint.url, ...(endpoint.model === null ? {} : { model: endpoint.model }), api: picked.label });
     return await offerTest(parts, changed, found);
   }

@@ -2,6 +2,9 @@ import * as path from 'node:path';
 import * as vscode from 'vscode';
 import { endpointFromUrl } from '../probe/endpoint';
 import { createMemory, type Remembered } from '../probe/memory';
+import { samplesToCsv } from '../report/exchange/csv';
+import { toJson } from '../report/exchange/json';
+import { toMarkdown } from '../report/exchange/markdown';
 import type { Report } from '../report/report';
 import { startSimulator } from '../simulator/start';
 import { registerCommands, tell, type CommandHandlers } from './commands';
@@ -19,7 +22,7 @@ import { createPromptLenses, isPromptFile } from './promptLenses';
 import { createPromptResults, promptResult } from './promptResults';
 import { createReportPanels } from './reportPanel';
 import { createReportStore } from './reportStore';
-import { createRuns, type Engine, type Run } from './runs';
+import { createRuns, type Run } from './runs';
 import { createSecrets } from './secrets';
 import { onSettingsChanged, readSettings, type Settings } from './settings';
 import { createStatusBar } from './statusBar';
@@ -51,7 +54,7 @@ function compose(context: vscode.ExtensionContext) {
   const log = createLog(channel);
   const dialogs: Dialogs = { ...editorDialogs };
   const secrets = createSecrets(context.secrets, (key) => log.hide(key));
-  const loadEngine = () => import('../probe/index') as Promise<Engine>;
+  const loadEngine = () => import('../probe/index');
   let settings = readSettings();
 
   const demo = keep(
@@ -101,7 +104,7 @@ function compose(context: vscode.ExtensionContext) {
   const views = keep(registerViews({ endpoints, store: () => store }));
   keep(showProgressWithoutPanel({ runs, panels }));
 
-  const handlers: CommandHandlers = createHandlers({ settings: () => settings, endpoints, secrets, demo, probing, memory, runs, panels, store, dialogs, log, loadEngine, exporter: exportText });
+  const handlers: CommandHandlers = createHandlers({ settings: () => settings, endpoints, secrets, demo, probing, memory, runs, panels, store, dialogs, log, loadEngine, exporter: (report, format) => exporters[format](report) });
   keep(registerCommands(handlers, { log, dialogs }));
 
   const command = (id: string, ...args: unknown[]) => void vscode.commands.executeCommand(id, ...args);
@@ -190,11 +193,8 @@ function compose(context: vscode.ExtensionContext) {
   return { dialogs, log, secrets, endpoints, demo, runs, store, panels, lenses, results, handlers, probing, settings: () => settings };
 }
 
+const exporters = { json: toJson, csv: samplesToCsv, markdown: toMarkdown } as const;
+
 function setContext<K extends keyof ContextKeys>(key: K, value: ContextKeys[K]): void {
   void vscode.commands.executeCommand('setContext', key, value);
-}
-
-function exportText(report: Report, format: 'json' | 'csv' | 'markdown'): string {
-  void format;
-  return JSON.stringify(report);
 }

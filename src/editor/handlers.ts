@@ -128,7 +128,7 @@ export function createHandlers(parts: HandlerParts): CommandHandlers {
       const engine = await parts.loadEngine();
       const { api } = choice.endpoint;
       const detected = parts.memory.recall(choice.endpoint.url).detection;
-      const dialect = engine.dialectOf(api === 'auto' ? (detected?.api ?? 'openai-chat') : api);
+      const dialect = engine.dialects[api === 'auto' ? (detected?.api ?? 'openai-chat') : api];
       const request = dialect.request({ url: choice.endpoint.url, model: choice.endpoint.model ?? detected?.models[0] ?? null, prompt, maxTokens: parts.settings().probe.maxTokens, ask: new Set(), body: choice.endpoint.body, headers: choice.endpoint.headers, key: keyPlaceholder });
       await vscode.env.clipboard.writeText(curlCommand(request));
       void dialogs.choose('info', vscode.l10n.t('Copied. Put the key into FIRST_TOKEN_API_KEY before you run it.'));

@@ -6,7 +6,7 @@ import type { Run, Runs } from './runs';
 const patience = 1000;
 
 /** While a run goes on and no panel shows it: a notification with counts, the time left, and cancel. */
-export function showProgressWithoutPanel(parts: { readonly runs: Runs; readonly panels: ReportPanels }): vscode.Disposable {
+export function showProgressWithoutPanel(parts: { readonly runs: Runs; readonly panels: ReportPanels }): { dispose(): void } {
   const { runs, panels } = parts;
   let close: (() => void) | null = null;
   let timer: NodeJS.Timeout | null = null;

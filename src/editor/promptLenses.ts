@@ -8,7 +8,7 @@ import type { Settings } from './settings';
 const largest = 2_000_000;
 
 /** The lenses above prompt files: the button, and the last run's numbers. */
-export function createPromptLenses(parts: { readonly settings: () => Settings; readonly results: PromptResults; readonly runs: Runs; readonly endpointName: () => string | null }): vscode.Disposable & { refresh(): void; readonly provider: vscode.CodeLensProvider } {
+export function createPromptLenses(parts: { readonly settings: () => Settings; readonly results: PromptResults; readonly runs: Runs; readonly endpointName: () => string | null }): { refresh(): void; readonly provider: vscode.CodeLensProvider; dispose(): void } {
   const changed = new vscode.EventEmitter<void>();
   const provider: vscode.CodeLensProvider = {
     onDidChangeCodeLenses: changed.event,

@@ -20,12 +20,12 @@ export interface PanelActions {
   saveTape(reportId: string, sampleId: string): void;
   failed(message: string): void;
   /** Takes secrets out of a raw frame. */
-  clean(raw: string): string;
+  readonly clean: (raw: string) => string;
   canRunAgain(report: Report): boolean;
 }
 
 /** The report panels of the window. */
-export interface ReportPanels extends vscode.Disposable {
+export interface ReportPanels {
   /** Shows the run in progress (or the last one) in the panel that is there, else in a new one beside the editor. */
   showRun(): void;
   showReport(loaded: Loaded): void;
@@ -35,6 +35,7 @@ export interface ReportPanels extends vscode.Disposable {
   readonly onDidChangeVisibility: vscode.Event<void>;
   /** The report in the panel that was active last. */
   readonly activeReport: Report | null;
+  dispose(): void;
 }
 
 type Content =

@@ -4,12 +4,13 @@ import type { ReportStore } from './reportStore';
 import type { LiveRow } from '../report/messages';
 import type { Report } from '../report/report';
 import type { Sample } from '../report/sample';
+import type * as engineModule from '../probe/index';
 import type { DialectId, ProbeJob, RunEvent } from '../probe/index';
 import type { ReportSink } from '../probe/reportSink';
 import { Failure } from './failure';
 
 /** The engine as the editor uses it: loaded on first use. */
-export type Engine = typeof import('../probe/index');
+export type Engine = typeof engineModule;
 
 /** A run that was asked for: the engine's job, and where its prompt came from. */
 export interface RunRequest {
@@ -130,7 +131,7 @@ export function createRuns(parts: { readonly loadEngine: () => Promise<Engine>; 
     parts.evidence.put(report.id, sample.id, {
       pieces: decoded.arrivals.map(({ kind, text }) => ({ kind, text })),
       places: decoded.arrivals.map(({ read, frame }) => ({ read, frame })),
-      frames: () => engine.frameAt(tape, engine.dialectOf(report.endpoint.api as DialectId)).map(({ index, t, read, raw }) => ({ index, t: t - tape.phases.start, read, raw })),
+      frames: () => engine.frameAt(tape, engine.dialects[report.endpoint.api as DialectId]).map(({ index, t, read, raw }) => ({ index, t: t - tape.phases.start, read, raw })),
       bytes: tape.bytes.byteLength,
       tape,
     });

@@ -64,14 +64,14 @@ export function readSettings(): Settings {
     const fallback = config.inspect<unknown>(name)?.defaultValue;
     const value = config.get<unknown>(name);
     const result = v.safeParse(shapes[name], isRecord(value) && isRecord(fallback) ? { ...fallback, ...value } : value);
-    if (result.success) return result.output as Read<K>;
+    if (result.success) return result.output;
     problems.push(...result.issues.map((issue) => problemOf(name, issue)));
-    return v.parse(shapes[name], fallback) as Read<K>;
+    return v.parse(shapes[name], fallback);
   };
   const { attainment, valid, ...limits } = read('slo');
   return Object.freeze({
     endpoints: readEndpoints(config, problems),
-    slo: { ...withoutNulls(limits), ...(valid ? { valid } : {}), attainment } as Slo,
+    slo: { ...withoutNulls(limits), ...(valid ? { valid } : {}), attainment },
     objective: read('objective'),
     probe: readProbe(config, problems),
     reports: read('reports'),

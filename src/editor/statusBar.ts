@@ -5,7 +5,7 @@ import { since, type PromptResult, type PromptResults } from './promptResults';
 import type { Runs } from './runs';
 
 /** The one status bar item: the endpoint, its last numbers, a spinner while a probe runs. Click selects the endpoint. */
-export function createStatusBar(parts: { readonly endpoints: Endpoints; readonly runs: Runs; readonly results: PromptResults }): vscode.Disposable & { update(): void } {
+export function createStatusBar(parts: { readonly endpoints: Endpoints; readonly runs: Runs; readonly results: PromptResults }): { update(): void; dispose(): void } {
   const item = vscode.window.createStatusBarItem('firstToken.endpoint', vscode.StatusBarAlignment.Left, 10);
   item.name = vscode.l10n.t('First Token Endpoint');
   item.command = commandIds.selectEndpoint;

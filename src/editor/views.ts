@@ -7,7 +7,7 @@ import type { ReportStore, StoredReport } from './reportStore';
 import { since } from './promptResults';
 
 /** The two trees of the side bar: endpoints and reports. Empty ones show the welcome text of package.json. */
-export function registerViews(parts: { readonly endpoints: Endpoints; readonly store: () => ReportStore }): vscode.Disposable & { refreshReports(): void } {
+export function registerViews(parts: { readonly endpoints: Endpoints; readonly store: () => ReportStore }): { refreshReports(): void; dispose(): void } {
   const endpointsChanged = new vscode.EventEmitter<void>();
   const reportsChanged = new vscode.EventEmitter<void>();
   const endpointTree: vscode.TreeDataProvider<ChoosableEndpoint> = {
@@ -27,7 +27,7 @@ export function registerViews(parts: { readonly endpoints: Endpoints; readonly s
     endpointsChanged,
     reportsChanged,
   ];
-  return { refreshReports: () => reportsChanged.fire(), dispose: () => vscode.Disposable.from(...registrations).dispose() };
+  return { refreshReports: () => reportsChanged.fire(), dispose: () => void vscode.Disposable.from(...registrations).dispose() };
 }
 
 function endpointItem({ endpoint, from }: ChoosableEndpoint, selected: ChoosableEndpoint | null): vscode.TreeItem {

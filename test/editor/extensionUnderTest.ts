@@ -13,20 +13,20 @@ export function extension(): vscode.Extension<EditorApi> {
   return found;
 }
 
-let current: TestParts | null = null;
+/** Each test file is a bundle of its own, so what they share lives with the process. */
+const shared = globalThis as { firstTokenParts?: TestParts };
 
 /** The parts behind the editor; activates the extension on first use. */
 export async function parts(): Promise<TestParts> {
-  if (current) return current;
+  if (shared.firstTokenParts) return shared.firstTokenParts;
   const api = await extension().activate();
   assert.ok(api.parts, 'parts are handed out in test mode');
-  current = api.parts;
-  return current;
+  return (shared.firstTokenParts = api.parts);
 }
 
 /** After a second activation: the parts of the new one. */
 export function use(replacement: TestParts): void {
-  current = replacement;
+  shared.firstTokenParts = replacement;
 }
 
 export interface Said {

@@ -3,6 +3,7 @@
 // Desktop VS Code where it can be downloaded and shown, else VS Code's server in a headless browser (editorHost.mjs).
 import { runTests } from '@vscode/test-electron';
 import { build } from 'esbuild';
+import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -16,7 +17,16 @@ const browserHost = path.join(root, 'test/host/editorHost.mjs');
 const suites = [
   { name: 'main', trusted: true, folder: true },
   { name: 'noFolder', trusted: true, folder: false },
-  { name: 'restricted', trusted: false, folder: true },
+  {
+    name: 'restricted',
+    trusted: false,
+    folder: true,
+    settings: {
+      'firstToken.endpoints': [{ name: 'theirs', url: 'https://theirs.example/v1' }],
+      'firstToken.network': { proxy: 'http://theirs.example:8080' },
+      'firstToken.probe': { requests: 9999 },
+    },
+  },
 ].filter(({ name }) => testFiles(name).length > 0);
 
 /** Bundles and runs all suites on one editor of editorServer.mjs; throws when a test fails. */
@@ -34,11 +44,13 @@ async function runSuite(suite, editor, desktop, grep) {
   const workspace = path.join(folder, 'workspace');
   mkdirSync(path.join(workspace, '.vscode'), { recursive: true });
   // The server's environment reaches the extension host in the browser; on the desktop test-electron's does. Both get the same.
-  const env = { FIRST_TOKEN_SUITE: suite.name, FIRST_TOKEN_GREP: grep, FIRST_TOKEN_EDITOR: editor, FIRST_TOKEN_UNTRUSTED: suite.trusted ? '' : '1' };
+  const env = { FIRST_TOKEN_SUITE: suite.name, FIRST_TOKEN_GREP: grep, FIRST_TOKEN_EDITOR: editor };
   const settings = path.join(folder, 'user-data', 'User');
   mkdirSync(settings, { recursive: true });
   writeFileSync(path.join(settings, 'settings.json'), JSON.stringify({ 'security.workspace.trust.startupPrompt': 'never', 'security.workspace.trust.banner': 'never' }));
+  if (suite.settings) writeFileSync(path.join(workspace, '.vscode/settings.json'), JSON.stringify(suite.settings));
   try {
+    if (!suite.trusted) return await runUntrusted(desktop ?? browserHost, suite.folder ? workspace : null, folder, env);
     await runTests({
       vscodeExecutablePath: desktop ?? browserHost,
       extensionDevelopmentPath: root,
@@ -49,6 +61,24 @@ async function runSuite(suite, editor, desktop, grep) {
   } finally {
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   }
+}
+
+/** As runTests does it, without the flag that switches workspace trust off. */
+async function runUntrusted(executable, workspace, folder, env) {
+  const args = [
+    ...(workspace ? [workspace] : []),
+    ...['--no-sandbox', '--disable-gpu-sandbox', '--disable-updates', '--skip-welcome', '--skip-release-notes', '--no-cached-data'],
+    `--extensionTestsPath=${path.join(root, 'out/test/index.js')}`,
+    `--extensionDevelopmentPath=${root}`,
+    `--user-data-dir=${path.join(folder, 'user-data')}`,
+    `--extensions-dir=${path.join(folder, 'extensions')}`,
+  ];
+  const child = spawn(executable, args, { env: { ...process.env, ...env }, stdio: 'inherit' });
+  const code = await new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', resolve);
+  });
+  if (code !== 0) throw new Error(`Test run failed with code ${code}`);
 }
 
 /** VS Code for the desktop, or null: FIRST_TOKEN_EDITOR_HOST (browser | desktop) decides, else whether there is a display and a download. */

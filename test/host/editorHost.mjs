@@ -13,7 +13,7 @@ const flags = parse(process.argv.slice(2));
 const limit = Number(process.env.FIRST_TOKEN_EDITOR_TIMEOUT ?? 300_000);
 const verbose = process.env.FIRST_TOKEN_EDITOR_LOG === '1';
 /** Missing native parts and the unreachable gallery; harmless here. */
-const noise = /bindings file|ripgrep|bin/rg|System error occurred|native-watchdog|open-vsx|vsda|Service Worker|INFO|\[uncaught exception\].*Canceled|ChatSessionStore|Creating a socket|connection token|builtin extensions/i;
+const noise = /bindings file|ripgrep|system error occurred|native-watchdog|open-vsx|vsda|Service Worker|INFO|\[uncaught exception\].*Canceled|ChatSessionStore|Creating a socket|connection token|builtin extensions/i;
 const before = [];
 let begun = false;
 const closers = [];

@@ -1,5 +1,6 @@
 /** The command line of a simulated server: read, checked and explained. */
 import { readFileSync } from 'node:fs';
+import { faceNames } from './face';
 import { faultHelp, parseFaults, type Fault } from './faults';
 import { gpus, hardware, models } from './model';
 import type { AutoscaleRule, RouterName, SimulatorSettings, Tenant } from './settings';
@@ -12,8 +13,6 @@ interface Flag {
   readonly takes: string;
   readonly help: string;
 }
-
-const faceNames = ['vllm', 'sglang', 'llamacpp', 'tgi', 'ollama', 'triton', 'openai', 'azure', 'anthropic', 'gemini', 'cohere', 'bedrock', 'all'];
 
 const flags: Readonly<Record<string, Flag>> = {
   port: { takes: 'P', help: 'port on this machine (a free one)' },
@@ -55,6 +54,7 @@ const flags: Readonly<Record<string, Flag>> = {
   speed: { takes: 'X', help: 'run X times faster than real time (1)' },
   'stream-interval': { takes: 'N', help: 'tokens per frame after the first (1)' },
   'no-cached-tokens': { takes: '', help: 'do not report cached tokens in usage' },
+  'no-padding': { takes: '', help: 'encode batches without padding them to their longest input' },
   'headers-at': { takes: 'WHEN', help: 'accept or slot: when the response head is sent (accept)' },
   'keep-alive': { takes: 'MS', help: 'close idle connections after (65000)' },
 };
@@ -108,6 +108,7 @@ export function parseSimulatorArgs(args: readonly string[]): SimulatorSettings {
     speed: amount(given, 'speed') ?? 1,
     streamInterval: count('stream-interval') ?? 1,
     reportsCached: !given.has('no-cached-tokens'),
+    paddedBatches: !given.has('no-padding'),
     headersAt: oneOf(given, 'headers-at', ['accept', 'slot']) ?? 'accept',
     keepAlive: amount(given, 'keep-alive') ?? 65_000,
   };

@@ -30,6 +30,7 @@ export class Delivery {
   readonly #held: { readonly at: number; readonly batch: Batch }[] = [];
   readonly #zipped: Buffer[] = [];
   #timer: NodeJS.Timeout | null = null;
+  #comments: NodeJS.Timeout | undefined;
   /** Tokens handed over so far, and the time before which nothing may leave. */
   #tokens = 0;
   #notBefore = 0;
@@ -48,6 +49,8 @@ export class Delivery {
     const encoding = this.#fault('gzip') ? { 'content-encoding': 'gzip' } : {};
     response.writeHead(200, { 'content-type': voice.contentType, 'cache-control': 'no-cache', ...voice.headers, ...encoding, ...headers });
     response.flushHeaders();
+    const comments = this.#fault('comments');
+    if (comments) this.#comments = setInterval(() => response.write(': still working\n\n'), comments.ms);
   }
 
   /** Sends the pieces of one emission, with what comes before the first of them. */
@@ -90,6 +93,7 @@ export class Delivery {
     this.#closed = true;
     this.#held.length = 0;
     if (this.#timer) clearTimeout(this.#timer);
+    clearInterval(this.#comments);
   }
 
   #fault<K extends Fault['kind']>(kind: K): Extract<Fault, { kind: K }> | null {
@@ -170,6 +174,7 @@ export class Delivery {
 
   #write(batch: Batch): void {
     const { response } = this.#options;
+    clearInterval(this.#comments);
     if (response.destroyed) return;
     if (batch === 'cut') {
       response.socket?.destroy();

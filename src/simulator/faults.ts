@@ -22,6 +22,7 @@ export type Fault =
   | { readonly kind: 'malformed'; readonly after: number }
   | { readonly kind: 'buffer'; readonly ms: number }
   | { readonly kind: 'gzip' }
+  | { readonly kind: 'comments'; readonly ms: number }
   | { readonly kind: 'dead'; readonly replica: number }
   | { readonly kind: 'share'; readonly probability: number; readonly fault: Fault };
 
@@ -73,6 +74,7 @@ const entries: Readonly<Record<Fault['kind'], FaultEntry>> = {
   malformed: { form: 'malformed[:N]', help: 'a frame of broken JSON after N tokens (3)', read: ([n]) => checked({ kind: 'malformed', after: number(n, 3) }) },
   buffer: { form: 'buffer:MS', help: 'frames are held and released together every MS, as a buffering proxy does', read: ([ms]) => checked({ kind: 'buffer', ms: number(ms, NaN, 1) }) },
   gzip: { form: 'gzip', help: 'the stream is compressed and comes whole at its end', read: () => ({ kind: 'gzip' }) },
+  comments: { form: 'comments[:MS]', help: 'SSE comments every MS (100) until the first token', read: ([ms]) => checked({ kind: 'comments', ms: number(ms, 100, 1) }) },
   dead: { form: 'dead:REPLICA', help: 'this replica (0 is the first) breaks every connection; only with --fault', read: ([replica]) => checked({ kind: 'dead', replica: number(replica, 0) }) },
   share: {
     form: 'share:P:FAULT',

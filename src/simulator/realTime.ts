@@ -9,13 +9,27 @@ export function clock(): Ms {
 /** Timers fire up to this much late, so they are set this much early; the rest is slept off exactly. */
 const timerGrain = 1.2;
 
+const nap = new Int32Array(new SharedArrayBuffer(4));
+
+/** Waits until the clock shows `at`, to a fraction of a millisecond. */
+export async function sleepUntil(at: Ms): Promise<void> {
+  const wait = at - clock() - timerGrain;
+  await (wait >= 1 ? new Promise((resolve) => setTimeout(resolve, wait)) : new Promise((resolve) => setImmediate(resolve)));
+  napUntil(at);
+}
+
+/** A blocked wait of about a millisecond costs no processor time and wakes on time, which no timer of the event loop does. */
+function napUntil(at: Ms): void {
+  const early = at - clock();
+  if (early > 0.02) Atomics.wait(nap, 0, 0, early);
+}
+
 /** A backend in real time. `speed` > 1 lets virtual time run faster than the clock. */
 export class RealTime {
   readonly #backend: Backend;
   readonly #speed: number;
   readonly #origin: Ms;
   readonly #listeners = new Map<string, (event: EngineEvent) => void>();
-  readonly #nap = new Int32Array(new SharedArrayBuffer(4));
   #timer: NodeJS.Timeout | NodeJS.Immediate | null = null;
   #timerAt = Infinity;
 
@@ -85,10 +99,8 @@ export class RealTime {
 
   #due(at: Ms): void {
     this.#timer = null;
-    const early = this.clockTime(at) - clock();
-    // A blocked wait of about a millisecond costs no processor time and wakes on time, which no timer of the event loop does.
-    if (early > timerGrain + 1) return this.#schedule();
-    if (early > 0.02) Atomics.wait(this.#nap, 0, 0, early);
+    if (this.clockTime(at) - clock() > timerGrain + 1) return this.#schedule();
+    napUntil(this.clockTime(at));
     this.#deliver();
     this.#schedule();
   }

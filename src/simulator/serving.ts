@@ -7,11 +7,12 @@ import { assemble } from './assemble';
 import { Delivery } from './delivery';
 import type { EngineEvent, EngineRequest } from './engine';
 import { personaOf } from './face';
-import { header, jsonReply, Refused, type Ask, type End, type Face, type GenerateRoute, type Problem, type RawRequest, type Reply, type Tally, type Voice } from './face/face';
+import { header, jsonReply, Refused, type Ask, type End, type Face, type GenerateRoute, type Problem, type RawRequest, type Reply, type ServerTimes, type Tally, type Voice } from './face/face';
 import type { Persona, ServerView } from './face/persona';
 import { drawFaults, findFault, hasField, parseFaults, retryAfterHeaders, type Fault } from './faults';
 import { Ledger } from './ledger';
-import { clock, RealTime } from './realTime';
+import { EncoderQueue, encodeTime } from './encoder';
+import { clock, RealTime, sleepUntil } from './realTime';
 import { seededRandom } from './seededRandom';
 import type { SimulatorSettings, Tenant } from './settings';
 import { TruthStore, type Truth } from './truth';
@@ -67,6 +68,7 @@ class Desk implements ServerView {
   readonly settings: SimulatorSettings;
   readonly ledger = new Ledger();
   readonly #engine: RealTime;
+  readonly #encoder = new EncoderQueue();
   readonly #persona: Persona;
   readonly #truths = new TruthStore();
   readonly #random: () => number;
@@ -88,6 +90,11 @@ class Desk implements ServerView {
     this.#engine.resetCache();
   }
 
+  async encode(lengths: readonly number[]): Promise<void> {
+    const { hardware, paddedBatches } = this.settings;
+    await sleepUntil(this.#engine.clockTime(this.#encoder.enqueue(this.#engine.now(), encodeTime(hardware, lengths, paddedBatches))));
+  }
+
   stop(): void {
     this.#engine.stop();
   }
@@ -100,7 +107,7 @@ class Desk implements ServerView {
     try {
       const text = await readBody(request);
       const raw: RawRequest = { method: request.method ?? 'GET', url, headers: request.headers, body: null, match: found?.match ?? /^/.exec('')! };
-      if (found && 'answer' in found) return this.#send(response, found.answer(raw, text));
+      if (found && 'answer' in found) return this.#send(response, await found.answer(raw, text));
       if (!found) throw new Refused({ status: 404, code: 'not_found', message: `There is nothing at ${request.method} ${url.pathname}.` });
       this.#generate({ id: requestId(raw), arrival: clock(), raw: { ...raw, body: parse(text) }, face, route: found.route, faults: this.#drawFaults(raw), response });
     } catch (error) {
@@ -110,13 +117,13 @@ class Desk implements ServerView {
     }
   }
 
-  #find(method: string, path: string): { match: RegExpExecArray; answer: (raw: RawRequest, text: string) => Reply } | { match: RegExpExecArray; face: Face; route: GenerateRoute } | null {
+  #find(method: string, path: string): { match: RegExpExecArray; answer: (raw: RawRequest, text: string) => Reply | Promise<Reply> } | { match: RegExpExecArray; face: Face; route: GenerateRoute } | null {
     const truth = /^\/truth\/([^/]+)$/.exec(path);
     if (truth && method === 'GET') return { match: truth, answer: () => this.#truth(decodeURIComponent(truth[1]!)) };
     for (const route of this.#persona.plain) {
       const match = route.method === method ? route.path.exec(path) : null;
       if (match) {
-        const answer = (raw: RawRequest, text: string): Reply => {
+        const answer = (raw: RawRequest, text: string): Reply | Promise<Reply> => {
           if (!route.open) this.#checkKey(raw, this.#persona.faces[0]);
           return route.answer({ ...raw, body: method === 'POST' && text !== '' ? parse(text) : null }, this);
         };
@@ -207,7 +214,7 @@ class Desk implements ServerView {
   #playedInstead({ faults, raw, face, response }: Visit): boolean {
     const status = findFault(faults, 'status');
     if (status) {
-      const reply = face.refuse({ status: status.status, code: 'simulated', message: `Status ${status.status} (simulated).` });
+      const reply = (this.#persona.refuse ?? face.refuse)({ status: status.status, code: 'simulated', message: `Status ${status.status} (simulated).` });
       this.ledger.refuse(status.status);
       this.#send(response, { ...reply, headers: { ...reply.headers, ...retryAfterHeaders(status.retry, Date.now()) } });
       return true;
@@ -227,7 +234,7 @@ class Desk implements ServerView {
 
   #refuse(response: ServerResponse, face: Face, problem: Problem): void {
     this.ledger.refuse(problem.status);
-    this.#send(response, face.refuse(problem));
+    this.#send(response, (this.#persona.refuse ?? face.refuse)(problem));
   }
 
   #send(response: ServerResponse, reply: Reply): void {
@@ -340,7 +347,6 @@ class Performance {
   }
 
   #keep({ kind, text }: Piece): void {
-    if (this.#ask.stream && this.#visit.face.id !== 'openai-responses') return;
     if (kind === 'text') this.#text += text;
     else if (kind === 'reasoning') this.#reasoning += text;
     else if (kind === 'tool') this.#toolArguments += text;
@@ -360,7 +366,7 @@ class Performance {
   #tally(): Tally {
     const { promptTokens, cachedTokens, outputTokens, reasoningTokens } = this.#truth;
     const told = this.#answer.style === 'think' ? 0 : reasoningTokens;
-    return { promptTokens, cachedTokens: cachedTokens ?? 0, outputTokens, reasoningTokens: told };
+    return { promptTokens, cachedTokens: cachedTokens ?? 0, outputTokens, reasoningTokens: told, times: this.#times() };
   }
 
   #complete(): void {
@@ -372,9 +378,13 @@ class Performance {
     this.#truth.end ??= clock();
   }
 
-  #end(): End {
+  #times(): ServerTimes {
     const { arrival, scheduled } = this.#truth;
-    const times = { queue: scheduled! - arrival, prefill: this.#firstAt! - scheduled!, decode: this.#lastAt! - this.#firstAt! };
+    const first = this.#firstAt ?? clock();
+    return { queue: (scheduled ?? first) - arrival, prefill: first - (scheduled ?? first), decode: (this.#lastAt ?? first) - first };
+  }
+
+  #end(): End {
     const empty = findFault(this.#visit.faults, 'empty') !== null;
     const tally = this.#tally();
     return {
@@ -384,7 +394,6 @@ class Performance {
       text: empty ? '' : this.#text,
       reasoning: this.#reasoning,
       toolArguments: this.#toolArguments,
-      times,
     };
   }
 

@@ -79,6 +79,8 @@ export interface SimulatorSettings extends BackendSettings {
   readonly streamInterval: number;
   /** Usage tells cached prompt tokens. */
   readonly reportsCached: boolean;
+  /** The encoder pads a batch to its longest input. */
+  readonly paddedBatches: boolean;
   /** When the response head is sent: on acceptance, or when the request gets its seat. */
   readonly headersAt: 'accept' | 'slot';
   /** Idle connections are closed after so many ms. */

@@ -30,19 +30,20 @@ export interface Ask {
   readonly form: { readonly kind: 'text' | 'json' } | { readonly kind: 'tool'; readonly name: string };
 }
 
-/** Counts so far. */
+/** Server-side durations of one answer so far, ms. */
+export interface ServerTimes {
+  readonly queue: number;
+  readonly prefill: number;
+  readonly decode: number;
+}
+
+/** Counts and durations so far. */
 export interface Tally {
   readonly promptTokens: number;
   readonly cachedTokens: number;
   readonly outputTokens: number;
   readonly reasoningTokens: number;
-}
-
-/** Server-side durations of one answer, ms. */
-export interface ServerTimes {
-  readonly queue: number;
-  readonly prefill: number;
-  readonly decode: number;
+  readonly times: ServerTimes;
 }
 
 /** A finished answer. */
@@ -51,7 +52,6 @@ export interface End extends Tally {
   readonly text: string;
   readonly reasoning: string;
   readonly toolArguments: string;
-  readonly times: ServerTimes;
 }
 
 /** Bytes that make one frame of the dialect, and the generated tokens in it. */

@@ -2,6 +2,7 @@
 import { renderChat, tokenBytes, type TemplateMessage } from '../splitter';
 import type { Piece } from '../answer';
 import { contentText, fieldsOf, invalid, objectList, optionalBoolean, optionalCount, optionalFields, optionalString, stopStrings, type Fields } from './bodyFields';
+import { llamacppTimings } from './llamacpp';
 import { bearer, done, sse, type Ask, type End, type Face, type RawRequest, type Tally, type Voice, type VoiceContext, type WireFrame } from './face';
 import { openaiError, refuseLikeOpenai } from './openaiErrors';
 import { openaiUsage } from './openaiUsage';
@@ -84,7 +85,46 @@ export function readWishes(body: Fields): StreamWishes {
 
 /** Words an answer as chat completion chunks. */
 export function chatVoice(ask: Ask, request: RawRequest, context: VoiceContext): Voice {
-  return new ChatVoice(ask, readWishes(fieldsOf(request.body)), context);
+  const body = fieldsOf(request.body);
+  return new ChatVoice(ask, readWishes(body), context, mannerOf(context.flavour.server, body));
+}
+
+/** How a server's chunks differ from the plain ones. */
+interface Manner {
+  /** Delta of the chunk that opens the answer; null when there is none. */
+  readonly opening: Record<string, unknown> | null;
+  /** Fields of every delta. */
+  readonly delta: Record<string, unknown>;
+  /** Fields of every choice. */
+  readonly choice: Record<string, unknown>;
+  /** Fields of every chunk. */
+  readonly chunk: Record<string, unknown>;
+  /** Fields beside the content of a chunk, and beside the usage at the end. */
+  timings(tally: Tally, last: boolean): Record<string, unknown>;
+}
+
+const plain: Manner = { opening: { role: 'assistant', content: '' }, delta: {}, choice: { logprobs: null }, chunk: {}, timings: () => ({}) };
+
+function mannerOf(server: string, body: Fields): Manner {
+  switch (server) {
+    case 'llamacpp': {
+      const each = body.timings_per_token === true;
+      const timings = (tally: Tally, last: boolean): Record<string, unknown> => (last || each ? { timings: llamacppTimings(tally) } : {});
+      return { ...plain, opening: { role: 'assistant', content: null }, choice: {}, chunk: { system_fingerprint: 'b6500-simulated' }, timings };
+    }
+    case 'sglang': {
+      const nulls = { role: null, content: null, reasoning_content: null, tool_calls: null };
+      return { ...plain, opening: { ...nulls, role: 'assistant', content: '' }, delta: nulls, choice: { logprobs: null, matched_stop: null } };
+    }
+    case 'tgi':
+      return { ...plain, opening: null, delta: { role: 'assistant' }, chunk: { id: '', system_fingerprint: '3.3.4-simulated' } };
+    case 'ollama':
+      return { ...plain, opening: null, delta: { role: 'assistant', content: '' }, choice: {}, chunk: { system_fingerprint: 'fp_ollama' } };
+    case 'azure':
+      return { ...plain, choice: { logprobs: null, content_filter_results: {} }, chunk: { system_fingerprint: 'fp_simulated' } };
+    default:
+      return plain;
+  }
 }
 
 class ChatVoice implements Voice {
@@ -92,26 +132,30 @@ class ChatVoice implements Voice {
   readonly #ask: Ask;
   readonly #wishes: StreamWishes;
   readonly #context: VoiceContext;
+  readonly #manner: Manner;
   #toolNamed = false;
 
-  constructor(ask: Ask, wishes: StreamWishes, context: VoiceContext) {
+  constructor(ask: Ask, wishes: StreamWishes, context: VoiceContext, manner: Manner) {
     this.#ask = ask;
     this.#wishes = wishes;
     this.#context = context;
+    this.#manner = manner;
   }
 
   open(tally: Tally): WireFrame[] {
+    if (this.#manner.opening === null) return [];
     const extra = this.#wishes.tokenIds ? { prompt_token_ids: this.#ask.prompt } : {};
-    return [this.#chunk({ delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null }, 0, { ...tally, outputTokens: 0 }, extra)];
+    return [this.#chunk({ ...this.#manner.choice, delta: this.#manner.opening, finish_reason: null }, 0, { ...tally, outputTokens: 0 }, extra)];
   }
 
   say(pieces: readonly Piece[], tally: Tally): WireFrame[] {
     return pieces
       .filter((piece) => piece.kind !== 'hidden')
       .map((piece) => {
-        const choice: Record<string, unknown> = { delta: this.#delta(piece), logprobs: this.#wishes.logprobs ? logprobs(piece.ids) : null, finish_reason: null };
+        const choice: Record<string, unknown> = { ...this.#manner.choice, delta: { ...this.#manner.delta, ...this.#delta(piece) }, finish_reason: null };
+        if (this.#wishes.logprobs) choice.logprobs = logprobs(piece.ids);
         if (this.#wishes.tokenIds) choice.token_ids = piece.ids;
-        return this.#chunk(choice, piece.ids.length, tally);
+        return this.#chunk(choice, piece.ids.length, tally, this.#manner.timings(tally, false));
       });
   }
 
@@ -125,9 +169,10 @@ class ChatVoice implements Voice {
   }
 
   close(end: End): WireFrame[] {
-    const finish = { delta: {}, logprobs: null, finish_reason: finishReason(end), stop_reason: null };
-    const frames = [this.#chunk(finish, 0, end)];
-    if (this.#wishes.usage) frames.push(sse({ ...this.#head(), choices: [], usage: openaiUsage(end, this.#context.flavour) }));
+    const finish = { ...this.#manner.choice, delta: this.#manner.delta, finish_reason: finishReason(end) };
+    const timings = this.#manner.timings(end, true);
+    const frames = [this.#chunk(finish, 0, end, this.#wishes.usage ? {} : timings)];
+    if (this.#wishes.usage) frames.push(sse({ ...this.#head(), choices: [], usage: openaiUsage(end, this.#context.flavour), ...timings }));
     return [...frames, done];
   }
 
@@ -141,12 +186,12 @@ class ChatVoice implements Voice {
     if (end.reasoning !== '') message[flavour.reasoningField] = end.reasoning;
     if (end.finish === 'tool') message.tool_calls = [{ id: `call_${context.id}`, type: 'function', function: { name: context.answer.tool, arguments: end.toolArguments } }];
     const choice = { index: 0, message, logprobs: null, finish_reason: finishReason(end) };
-    return { ...this.#head(), object: 'chat.completion', choices: [choice], usage: openaiUsage(end, flavour) };
+    return { ...this.#head(), object: 'chat.completion', choices: [choice], usage: openaiUsage(end, flavour), ...this.#manner.timings(end, true) };
   }
 
   #head(): Record<string, unknown> {
     const { id, created, model } = this.#context;
-    return { id: `chatcmpl-${id}`, object: 'chat.completion.chunk', created, model };
+    return { id: `chatcmpl-${id}`, object: 'chat.completion.chunk', created, model, ...this.#manner.chunk };
   }
 
   #chunk(choice: Record<string, unknown>, tokens: number, tally: Tally, extra: Record<string, unknown> = {}): WireFrame {

@@ -339,10 +339,10 @@ class StreamDecoder implements Decoder, FrameSink {
     const first = all.charAt(at);
     this.#mode = 'stream';
     if (first === '<') this.#mode = 'html';
-    else if (first === '[') {
+    else if (first === '[' && this.#dialect.framing !== 'sse') {
       this.#mode = 'array';
       this.#framer = this.#valueFramer(true);
-    } else if (first === '{') this.#framer = this.#dialect.framing === 'ndjson' ? this.#lineFramer() : this.#valueFramer(false);
+    } else if (first === '{' || first === '[') this.#framer = this.#dialect.framing === 'ndjson' ? this.#lineFramer() : this.#valueFramer(false);
     else this.#framer = this.#eventFramer();
     this.#blank = '';
     if (this.#framer === null) this.#keepBody(all);
@@ -352,7 +352,9 @@ class StreamDecoder implements Decoder, FrameSink {
   #eventFramer(): Framer {
     return eventFramer({
       event: (data, event, unterminated) => this.#frame({ data, event }, unterminated),
-      comment: () => void this.#comments++,
+      comment: () => {
+        this.#comments++;
+      },
       stray: (line) => this.#keepStray(line),
       overflow: () => this.#overflow(),
     });
@@ -369,7 +371,9 @@ class StreamDecoder implements Decoder, FrameSink {
         else this.#value(data, unterminated);
       },
       closed: () => this.terminal(),
-      junk: () => void (this.#strayJunk = true),
+      junk: () => {
+        this.#strayJunk = true;
+      },
       overflow: () => this.#overflow(),
     });
   }
@@ -459,6 +463,8 @@ class StreamDecoder implements Decoder, FrameSink {
     if (error !== null) this.error(error);
     const known = this.#reader.read(frame, json);
     if (known || error !== null) this.#known++;
+    // What an error frame counts was generated before it.
+    if (error !== null) this.#counts.next();
   }
 
   #unreadable(frame: Frame, index: number, unterminated: boolean): void {
@@ -613,9 +619,9 @@ class StreamDecoder implements Decoder, FrameSink {
       promptTokens: prompt,
       cachedTokens: cached !== null && prompt !== null ? Math.min(cached, prompt) : cached,
       arrivals,
-      frames: this.#whole ? 1 : this.#frames,
+      frames: this.#whole ? 0 : this.#frames,
       comments: this.#comments,
-      firstFrame: this.#firstFrame,
+      firstFrame: this.#whole ? null : this.#firstFrame,
       end: this.#endStamp(),
       n1: best === null ? null : (arrivals[0]?.tokens ?? null),
       reads: this.#reads,
@@ -660,7 +666,7 @@ class StreamDecoder implements Decoder, FrameSink {
     if (this.#end !== null) return true;
     if (this.#closed === null) return false;
     if (this.#whole) return true;
-    return this.#closed.clean && this.#mode !== 'array' && (this.#mode === 'status' || this.#reader.endsAtClose);
+    return this.#closed.clean && this.#mode !== 'array' && (this.#mode === 'status' || this.#bytes === 0 || this.#reader.endsAtClose);
   }
 
   #endStamp(): Milliseconds | null {

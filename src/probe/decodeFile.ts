@@ -5,6 +5,7 @@ import type { Dialect, DialectId } from './dialect/dialect';
 import { object, string } from './dialect/json';
 import { readSocketRecording } from './socketRecording';
 import type { Tape } from './tape';
+import { parseTape } from './tapeFile';
 
 /** What `decode --json` prints; a stable interface. null = unknown. Times in ms since the request was written. */
 export interface DecodedFile {
@@ -34,8 +35,8 @@ export class UnreadableFile extends Error {}
 
 /**
  * Decodes a recorded response, no network: the raw body (SSE, NDJSON, JSON array, AWS event stream), its payloads one a line or in an
- * array with the SSE framing gone, a single JSON body, or with `timed` a socket recording with read times. `auto` tells the API by
- * content. Rejects with UnreadableFile.
+ * array with the SSE framing gone, a single JSON body, a saved tape, or with `timed` a socket recording with read times.
+ * `auto` tells the API by content. Rejects with UnreadableFile.
  */
 export async function decodeRecording(file: Uint8Array | string, api: DialectId | 'auto', timed: boolean): Promise<DecodedFile> {
   const bytes = typeof file === 'string' ? Buffer.from(file, 'utf8') : file;
@@ -44,11 +45,23 @@ export async function decodeRecording(file: Uint8Array | string, api: DialectId 
     if (tape === null) throw new UnreadableFile('This is no socket recording (one JSON object a line with `t` and `b`, `x` or `event`). Leave --timed out for a recorded body.');
     return timedAnswer(tape, decode(tape, dialectFor(api, tape.bytes)));
   }
+  const start = Buffer.from(bytes.subarray(0, 400)).toString('latin1').trimStart();
+  if (/^\{\s*"schema"\s*:\s*"first-token\/tape@/.test(start)) return savedAnswer(Buffer.from(bytes).toString('utf8'), api);
+  if (/^\{\s*"t"\s*:/.test(start)) {
+    const tape = await readSocketRecording(Buffer.from(bytes).toString('utf8'));
+    if (tape !== null) return answer(decode(tape, dialectFor(api, tape.bytes)));
+  }
   const dialect = dialectFor(api, bytes);
   const decoder = createDecoder(dialect, { status: null, headers: [] });
   decoder.push(0, asSent(bytes, dialect));
   decoder.end(0, 'clean');
   return answer(decoder.result());
+}
+
+function savedAnswer(text: string, api: DialectId | 'auto'): DecodedFile {
+  const saved = parseTape(text);
+  if (typeof saved === 'string') throw new UnreadableFile(saved);
+  return timedAnswer(saved.tape, decode(saved.tape, dialects[api === 'auto' ? saved.api : api]));
 }
 
 /** The answer of a tape, with its times. */

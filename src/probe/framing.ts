@@ -62,7 +62,7 @@ const quote = 34, backslash = 92, open = 123, close = 125, openList = 91, closeL
 const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9;
 
 /**
- * JSON objects one after another (`inArray: false`), or the elements of one array that arrives over time (`inArray: true`):
+ * JSON objects or lists one after another (`inArray: false`), or the objects of one array that arrives over time (`inArray: true`):
  * cut by brace depth outside strings. Values between the objects are not expected and count as junk.
  */
 export function valueFramer(inArray: boolean, events: ValueEvents): Framer {
@@ -112,7 +112,7 @@ export function valueFramer(inArray: boolean, events: ValueEvents): Framer {
               }
             }
           }
-        } else if (code === open && depth === base && !over) {
+        } else if (depth === base && !over && (code === open || (code === openList && !inArray))) {
           start = at;
           depth++;
         } else between(code);

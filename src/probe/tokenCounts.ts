@@ -42,6 +42,7 @@ export class TokenCounts {
   #growth: GrowthIsToken = 'no';
   readonly #previous: Partial<Record<RunningSource, { total: number; reasoning: number }>> = {};
   #first = -1;
+  #deltas = 0;
   #decreased = false;
 
   /** Tokens generated in the frame in hand. */
@@ -61,8 +62,9 @@ export class TokenCounts {
       return;
     }
     const grown = total - (previous?.total ?? 0);
-    // The first count of a stream, in a frame that ends it, is the total and tells nothing about this frame.
-    this.#growth = growth === 'if-continuous' ? (previous === undefined ? 'no' : 'yes') : growth;
+    // A first count that comes after deltas, or in a frame that ends the answer, is a total and tells nothing about this frame.
+    const first = previous === undefined && (growth === 'if-continuous' || this.#deltas > 0);
+    this.#growth = growth === 'no' || first ? 'no' : 'yes';
     this.#frame[runningColumn[source]] = grown;
     if (source === 'usage-difference' && (reasoning > 0 || this.#columns[visibleColumn] !== undefined)) {
       this.#frame[visibleColumn] = grown - (reasoning - (previous?.reasoning ?? 0));
@@ -88,6 +90,7 @@ export class TokenCounts {
 
   /** The frame in hand is delta number `index`; gives its k by the stream's first source, for the live view. */
   commit(index: number): number | null {
+    this.#deltas++;
     let own: number | null = null;
     if (this.#dirty) {
       for (let at = 0; at < columns.length; at++) {

@@ -29,10 +29,8 @@ class CohereReader implements FrameReader {
         this.#sink.delta('reasoning', string(message?.['tool_plan']));
         break;
       case 'tool-call-start':
-        this.#sink.toolFrame(key, string(call?.['name']), string(call?.['arguments']));
-        break;
       case 'tool-call-delta':
-        this.#sink.tool(key, '', string(call?.['arguments']));
+        this.#sink.tool(key, string(call?.['name']), string(call?.['arguments']));
         break;
       case 'message-end':
         this.#over(object(event['delta']));

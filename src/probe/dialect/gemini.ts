@@ -36,7 +36,7 @@ class GeminiReader implements FrameReader {
     for (const value of candidates) ends = this.#candidate(object(value)) || ends;
     const blocked = at(chunk, 'promptFeedback', 'blockReason');
     if (blocked !== undefined && blocked !== null) {
-      this.#sink.finish(`PROMPT_BLOCKED:${String(blocked as string | number)}`);
+      this.#sink.finish(`PROMPT_BLOCKED:${typeof blocked === 'string' ? blocked : JSON.stringify(blocked)}`);
       this.#finished = true;
     }
     const usage = object(chunk['usageMetadata']);

@@ -43,7 +43,11 @@ class CompletionReader implements FrameReader {
     if (bodies.length === 0 || bodies.some((body) => body === null || typeof body['content'] !== 'string')) return false;
     bodies.forEach((body, at) => this.#sink.delta('text', string(body?.['content']), at));
     this.#sink.finish(finishOf(bodies[0]!));
-    this.#counts(bodies[0]!, true);
+    for (const body of bodies) this.#counts(body!, true);
+    if (bodies.length > 1) {
+      const sum = (path: readonly string[]): number => bodies.reduce((all, body) => all + (count(at(body, ...path)) ?? 0), 0);
+      this.#sink.usage({ prompt: sum(['tokens_evaluated']), output: sum(['tokens_predicted']), cached: sum(['timings', 'cache_n']) }, 'server-count');
+    }
     return true;
   }
 }

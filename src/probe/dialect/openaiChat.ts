@@ -13,8 +13,8 @@ export const openaiOptional: readonly OptionalField[] = [
   { field: 'timings_per_token', forServers: ['llama.cpp'] },
   { field: 'perf_metrics_in_response', forServers: ['fireworks'] },
   { field: 'stream_options.include_obfuscation', forServers: ['openai'] },
-  { field: 'ignore_eos', forServers: ['vllm', 'sglang', 'llama.cpp', 'trtllm'], when: 'fixed-length' },
-  { field: 'min_tokens', forServers: ['vllm', 'sglang', 'trtllm'], when: 'fixed-length' },
+  { field: 'ignore_eos', forServers: ['vllm', 'sglang', 'llama.cpp', 'tensorrt-llm'], when: 'fixed-length' },
+  { field: 'min_tokens', forServers: ['vllm', 'sglang', 'tensorrt-llm'], when: 'fixed-length' },
 ];
 
 /** What `ask` adds to a chat or completions body. */
@@ -80,7 +80,7 @@ class ChatReader implements FrameReader {
     const rawChoices = chunk['choices'];
     if (rawChoices !== undefined && rawChoices !== null && !Array.isArray(rawChoices)) this.#sink.malformed('`choices` is not a list.');
     const choices = list(rawChoices);
-    let finishes = false;
+    let finishes = this.#finished;
     for (const choice of choices) finishes = this.#choice(object(choice)) || finishes;
     const growth: GrowthIsToken = choices.length === 0 ? 'no' : finishes ? 'if-continuous' : 'yes';
     return this.#accounts(chunk, choices, growth) || Array.isArray(rawChoices);
@@ -95,7 +95,8 @@ class ChatReader implements FrameReader {
     const progress = chunk['prompt_progress'] !== undefined && chunk['prompt_progress'] !== null;
     if (chunk['timings'] !== undefined) known = tellTimings(this.#sink, chunk['timings'], progress ? 'no' : growth) || known;
     tellFrameTimings(this.#sink, chunk);
-    return known || progress || chunk['prompt_filter_results'] !== undefined || chunk['object'] === 'chat.completion.chunk';
+    // Events of other APIs have a type of their own, and some carry usage too.
+    return (known && chunk['type'] === undefined) || progress || chunk['prompt_filter_results'] !== undefined || chunk['object'] === 'chat.completion.chunk';
   }
 
   /** Returns whether the choice ends here. */

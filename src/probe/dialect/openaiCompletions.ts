@@ -32,13 +32,13 @@ function completionsReader(sink: FrameSink): FrameReader {
     const rawChoices = chunk['choices'];
     if (rawChoices !== undefined && rawChoices !== null && !Array.isArray(rawChoices)) sink.malformed('`choices` is not a list.');
     const choices = list(rawChoices);
-    let finishes = false;
+    let finishes = finished;
     for (const choice of choices) finishes = choiceText(choice) || finishes;
     const growth: GrowthIsToken = whole || choices.length === 0 ? 'no' : finishes ? 'if-continuous' : 'yes';
     const usage = tellUsage(sink, chunk['usage'], growth);
     const timings = tellTimings(sink, chunk['timings'], chunk['prompt_progress'] === undefined ? growth : 'no');
     tellFrameTimings(sink, chunk);
-    return whole ? choices.length > 0 : Array.isArray(rawChoices) || usage || timings || chunk['object'] === 'text_completion';
+    return whole ? choices.length > 0 : Array.isArray(rawChoices) || ((usage || timings) && chunk['type'] === undefined) || chunk['object'] === 'text_completion';
   };
   return {
     read: (_frame, json) => body(json, false),

@@ -23,7 +23,7 @@ interface Token {
 }
 
 const keywords = new Set(
-  'and or not in is if else true false none null True False None nil undefined blank empty contains by reversed limit offset with without context recursive ignore missing as only loop.last await new typeof void instanceof'.split(
+  'and or not in is if else true false none null True False None nil undefined contains as await new typeof void instanceof'.split(
     ' ',
   ),
 );

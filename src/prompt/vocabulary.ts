@@ -68,7 +68,12 @@ const rules: readonly Rule[] = [
   [/^(?:few_?shots?|few_shot_examples|fewshotexamples|examples?|shots|demos|demonstrations|example_\w+|samples?)$/, 'deploy', 'weak', 'names fixed examples'],
   [/^(?:app|application|product|company|brand|organi[sz]ation|org|business|site|website|store|bot|assistant|agent|ai|chatbot|model|service|project|library|framework|team|domain|character|tool|class|function|plugin|server)_?(?:name|title|description|version|family|variant|display_name|identity|persona|url)?$|^(?:version|model_id|llm|system_prompt|system_message|base_prompt|instructions?|persona|tone|rules|guidelines|policy|policies|output_format|format_instructions|response_format|schema|json_schema|categories|labels|classes|choices|options|bos_token|eos_token|pad_token|unk_token|sep|stop|add_generation_prompt|continue_final_message|enable_thinking|reasoning_effort|temperature)$/, 'deploy', 'weak', 'names a setting of the application'],
   // Texts that usually belong to one request, by words that also mean fixed things.
-  [/(?:^|_)(?:article|transcript|email|letter|review|reviews|ticket|issue|post|comment|comments|tweet|code|snippet|paragraph|sentence|answer|answers|response|responses|output|outputs|result|results|content|contents|topic|subject|goal|task|objective|claim|passage|chunk|url|link|file|image|observation|observations|thought|thoughts|error|errors|feedback|conversation|dialog|dialogue|data|payload|body|description|statement|word|words|resume|cv|job_description|bug|log|logs|trace|stack_trace|sql|table|row|rows|record|records|event|events|item|items|message|text|query|question|input|prompt|document)$/, 'request', 'weak', 'often names content of the request'],
+  [
+    /^(?:(?:user|current|input|last|latest|new|raw|original|source|target|student|model|assistant|llm|customer|submitted|previous|generated|actual|the|this|full|article|email|issue|pr|commit|page|web|file|code|transcript|meeting|news|blog|review|test|bug|error|search|tool|command|expected)_)?(?:article|transcript|transcription|email|letter|reviews?|ticket|issue|post|comments?|tweet|code|snippet|paragraph|sentence|answers?|responses?|outputs?|results?|content|contents|topic|subject|goal|task|objective|claim|passage|chunk|url|link|file|image|observations?|thoughts?|errors?|feedback|conversation|dialog|dialogue|data|payload|body|statement|words?|resume|cv|bug|logs?|trace|stack_trace|sql|records?|events?|messages?|texts?|query|question|input|prompt|document)$|^job_description$/,
+    'request',
+    'weak',
+    'often names content of the request',
+  ],
 ];
 
 /** Roots whose every property has one class: `customer.age`, `env.shell`, `config.x`. */

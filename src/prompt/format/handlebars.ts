@@ -195,7 +195,7 @@ class Builder {
     const dynamic = name.startsWith('(');
     const target = dynamic ? null : name.replace(/^["']|["']$/g, '');
     const inline = target === null ? undefined : this.inline.get(target);
-    const found = target === null || inline !== undefined ? null : findInclude(partialNames(target, this.context.path), this.context);
+    const found = target === null || inline !== undefined ? null : findInclude(partialNames(target, this.context.path), this.context, 0);
     const inside = found === null ? null : insideInclude(this.context, found.path);
     this.spans.push({
       kind: 'include',
@@ -217,11 +217,12 @@ function controlOf(helper: string, words: number, language: 'handlebars' | 'must
   return words === 1 ? 'loop' : 'block';
 }
 
+/** File names of a partial: as written when it has an extension, else with those of templates; `_name` as Dotprompt has it. */
 function partialNames(target: string, from: string): string[] {
-  const extension = /\.[^./\\]+$/.exec(from)?.[0] ?? '';
-  const names = [target, ...[extension, '.hbs', '.handlebars', '.mustache', '.md', '.txt'].filter((e) => e !== '').map((e) => `${target}${e}`)];
-  const underscored = [`_${target}${extension}`, `_${target}.prompt`, `_${target}.hbs`];
-  return [...new Set([...names, ...underscored, ...names.map((n) => `partials/${n}`)])];
+  const own = /\.[^./\\]+$/.exec(from)?.[0] ?? '';
+  const extensions = [...new Set([own, '.hbs', '.handlebars', '.mustache', '.prompt'])].filter((e) => e !== '' && e !== '.md' && e !== '.txt');
+  const names = /\.\w+$/.test(target) ? [target] : extensions.flatMap((e) => [`${target}${e}`, `_${target}${e}`]);
+  return [...names, ...names.map((n) => `partials/${n}`), ...names.map((n) => `../partials/${n}`)];
 }
 
 function bodyOf(text: string): Located {

@@ -150,7 +150,7 @@ class Builder {
     if (control === 'loop') {
       const loop = /^([^]*?)\s+in\s+([^]+)$/.exec(rest);
       binds = names(loop?.[1] ?? rest);
-      references = dependencies(readExpression((loop?.[2] ?? '').replace(/\brecursive\s*$/, '')));
+      references = dependencies(readExpression((loop?.[2] ?? '').replace(/\brecursive\s*$/, '').replace(/\breversed\s*$|\b(?:limit|offset|cols)\s*:\s*[\w.]+/g, '')));
     } else if (control === 'macro') {
       const macro = /^([\w.]+)\s*(?:\(([^]*)\))?/.exec(rest);
       name = macro?.[1] ?? null;
@@ -253,7 +253,8 @@ class Builder {
     const constant = /^(["'])([^"']*)\1\s*(?:$|with\b|without\b|ignore\b|,|only\b|for\b)/.exec(rest);
     const list = /^\[\s*(["'][^\]]*)\]/.exec(rest);
     const targets = constant !== null ? [constant[2]!] : list !== null ? [...list[1]!.matchAll(/["']([^"']+)["']/g)].map((m) => m[1]!) : [];
-    const references = constant !== null ? dependencies(readExpression(rest.slice(constant[0].length))) : dependencies(readExpression(rest));
+    const argument = (constant === null ? rest : rest.slice(constant[2]!.length + 2)).replace(/\b(?:ignore\s+missing|with(?:out)?\s+context|with|only|for|as)\b/g, ' ').replace(/[\w-]+\s*:/g, ' ');
+    const references = list === null ? dependencies(readExpression(argument)) : [];
     const names = this.language === 'liquid' ? targets.flatMap((t) => [t, `${t}.liquid`, `_${t}.liquid`]) : targets;
     const found = targets.length === 0 ? null : findInclude(names, this.context);
     this.spans.push({

@@ -50,12 +50,12 @@ function normalise(path: string): string {
 }
 
 /**
- * Looks for an included file: beside the including one, then up to four folders above (template roots), each of `names` in turn.
- * A file that is already being read counts as not found and gives a problem-free null (the cycle is cut).
+ * Looks for an included file: beside the including one, then up to `levels` folders above (template roots), each of `names` in turn.
+ * A file that is already being read counts as not found (the cycle is cut).
  */
-export function findInclude(names: readonly string[], context: TemplateContext): { path: string; text: string } | null {
+export function findInclude(names: readonly string[], context: TemplateContext, levels = 3): { path: string; text: string } | null {
   let folder = folderOf(context.path);
-  for (let level = 0; level < 5 && context.budget.left > 0; level += 1) {
+  for (let level = 0; level <= levels && context.budget.left > 0; level += 1) {
     for (const name of names) {
       const path = joinPath(folder, name);
       if (context.stack.includes(path)) return null;

@@ -1,0 +1,313 @@
+/** What a prompt file loses of its prefix cache, as findings: the result of `first-token lint` and the source of the editor's diagnostics. */
+import type { Severity } from './findingCodes';
+import { maximumLength, parsePromptFile } from './parse';
+import { analysePrefix, type ChangingPlace, type PrefixReport } from './prefix';
+import type { FormatId, Judgement, Piece, Pragma, PromptFile, Scope, Volatility } from './prompt';
+import { loadRules, type CacheRule } from './rules';
+import { bytesCounter, type TokenCounter, type TokenCountSource } from './tokens';
+import { isVolatile, unroll } from './volatility';
+
+/** How a file is judged. */
+export interface LintOptions {
+  readonly scope?: Scope;
+  /** A cache rule; by default that of vLLM. */
+  readonly rule?: CacheRule;
+  /** The model in use, for minimums; by default the one the file names. */
+  readonly model?: string | null;
+  /** Class of variables by name (`firstToken.prefix.variables`). */
+  readonly variables?: Readonly<Record<string, Volatility>>;
+  /** Static tokens that must stand behind a changing place before it is reported; 256 by default. */
+  readonly minLostTokens?: number;
+  readonly counter?: TokenCounter;
+  /** Reads a file beside it: text, or null. */
+  readonly readFile?: (path: string) => string | null;
+  /** Use this format instead of finding it out. */
+  readonly format?: FormatId;
+  /** ISO date, for the age of the rule. */
+  readonly today?: string;
+}
+
+/** One finding. Offsets in UTF-16 units here; `lintFile` gives UTF-8 bytes. */
+export interface Finding {
+  readonly code: string;
+  readonly severity: Severity;
+  readonly start: number;
+  readonly end: number;
+  /** Line from 1. */
+  readonly line: number;
+  /** The place as written. */
+  readonly text: string;
+  readonly class: Volatility;
+  readonly evidence: Judgement['evidence'] | 'grammar' | 'structure';
+  /** Static tokens behind the place that are computed again because of it. */
+  readonly lostTokens: number;
+  readonly message: string;
+}
+
+/** The stable JSON of one file: offsets in UTF-8 bytes, lines from 1. */
+export interface LintResult {
+  readonly file: string;
+  readonly format: FormatId;
+  readonly host: string;
+  readonly rule: string;
+  readonly scope: Scope;
+  readonly tokens: { readonly total: number; readonly commonPrefix: number; readonly reusable: number; readonly source: TokenCountSource };
+  readonly firstVolatile: { readonly offset: number; readonly line: number; readonly text: string; readonly class: Volatility } | null;
+  readonly findings: readonly Finding[];
+}
+
+/** One prompt of a file with its analysis. */
+export interface AnalysedPrompt {
+  readonly index: number;
+  readonly pieces: readonly Piece[];
+  readonly report: PrefixReport;
+}
+
+/** A whole file analysed: what lenses, hovers, diagnostics and fixes are made of. Offsets in UTF-16 units. */
+export interface AnalysedFile {
+  readonly file: PromptFile;
+  readonly rule: CacheRule;
+  readonly scope: Scope;
+  readonly prompts: readonly AnalysedPrompt[];
+  readonly findings: readonly Finding[];
+}
+
+/** The rule used when nobody chose one. */
+export function defaultRule(): CacheRule {
+  return loadRules().rules.get('vllm')!;
+}
+
+/** Analyses a parsed file. Pure and total: never throws. */
+export function analyseFile(file: PromptFile, options: LintOptions = {}): AnalysedFile {
+  const rule = options.rule ?? defaultRule();
+  const scope = options.scope ?? 'user';
+  const lines = new Lines(file.text);
+  const prompts = file.prompts.map((prompt, index): AnalysedPrompt => {
+    const pieces = unroll(file, prompt, options.variables === undefined ? {} : { variables: options.variables });
+    const report = analysePrefix(prompt, {
+      rule,
+      model: options.model ?? prompt.model,
+      scope,
+      counter: options.counter ?? bytesCounter,
+      pieces,
+      text: file.text,
+      format: file.format,
+      minLostTokens: options.minLostTokens ?? 256,
+      today: options.today ?? rule.asOf,
+    });
+    return { index, pieces, report };
+  });
+  const found = [
+    ...prompts.flatMap((p) => promptFindings(file, p, scope, options.minLostTokens ?? 256)),
+    ...file.problems.map((p) => syntaxFinding(file, p, lines)),
+    ...byteFindings(file, lines),
+  ];
+  return { file, rule, scope, prompts, findings: applyPragmas(found, file.pragmas).sort((a, b) => a.start - b.start) };
+}
+
+function promptFindings(file: PromptFile, prompt: AnalysedPrompt, scope: Scope, least: number): Finding[] {
+  const { report, pieces } = prompt;
+  const found: Finding[] = [];
+  const first = new Map<string, { finding: Finding; lines: number[] }>();
+  let unknownShown = false;
+  for (const place of report.places) {
+    const piece = pieces[place.piece];
+    if (piece === undefined || place.kind === 'history' || place.kind === 'variant' || place.lostTokens < least) continue;
+    if (place.kind !== 'loop' && isVolatile(piece.loop, scope)) continue;
+    const { volatility } = place.judgement;
+    if (!place.changes && (volatility !== 'unknown' || unknownShown)) continue;
+    if (volatility === 'unknown') unknownShown = true;
+    const finding = placeFinding(file, place, scope);
+    const key = `${finding.code} ${place.judgement.name}`;
+    const before = first.get(key);
+    if (before === undefined) first.set(key, { finding, lines: [] });
+    else before.lines.push(place.line);
+  }
+  for (const { finding, lines } of first.values()) found.push(lines.length === 0 ? finding : { ...finding, message: `${finding.message} It stands again at line ${[...new Set(lines)].slice(0, 5).join(', ')}.` });
+  return [...found, ...variantFinding(report, least), ...renderedDates(file, pieces)];
+}
+
+function placeFinding(file: PromptFile, place: ChangingPlace, scope: Scope): Finding {
+  const { judgement } = place;
+  const sure = judgement.strength === 'certain' || judgement.strength === 'strong';
+  const severity: Severity = sure && isVolatile(judgement.volatility, 'user') ? 'warning' : 'information';
+  return {
+    code: codeOf(judgement, file),
+    severity,
+    start: place.start,
+    end: place.end,
+    line: place.line,
+    text: file.text.slice(place.start, place.end),
+    class: judgement.volatility,
+    evidence: judgement.evidence,
+    lostTokens: place.lostTokens,
+    message: messageOf(place, scope),
+  };
+}
+
+function codeOf(judgement: Judgement, file: PromptFile): string {
+  if (judgement.volatility === 'unknown') return 'unknown-value';
+  if (judgement.volatility === 'session') return 'user-value';
+  if (judgement.volatility === 'day' || judgement.volatility === 'minute') return 'clock';
+  if (judgement.reason.includes('runs a command') || (file.format === 'claude-markdown' && judgement.evidence === 'call')) return 'command';
+  return /new value at each call|new each time/.test(judgement.reason) ? 'random' : 'request-value';
+}
+
+const rates: Readonly<Record<Volatility, string>> = {
+  constant: 'never changes',
+  deploy: 'changes with a deployment',
+  session: 'differs from user to user',
+  day: 'changes every day',
+  minute: 'changes every minute or faster',
+  request: 'changes with each request',
+  unknown: 'may change',
+};
+
+function messageOf(place: ChangingPlace, scope: Scope): string {
+  const { judgement, lostTokens } = place;
+  if (judgement.volatility === 'unknown') return `The ${lostTokens} static tokens behind this place are reusable only while \`${judgement.name}\` keeps its value. Mark the variable in firstToken.prefix.variables when you know.`;
+  const among = judgement.volatility === 'session' || scope === 'everyone' ? 'between users' : 'for each request';
+  return `${judgement.reason} It ${rates[judgement.volatility]}, so the ${lostTokens} static tokens behind it are computed again ${among}. Move it behind the static text.`;
+}
+
+/** The first condition that multiplies prefixes, when enough static text stands behind it. */
+function variantFinding(report: PrefixReport, least: number): Finding[] {
+  const place = report.places.find((p) => p.kind === 'variant' && p.changes);
+  if (place === undefined || report.variants < 2 || report.total - report.common < least) return [];
+  return [
+    {
+      code: 'variants',
+      severity: 'information',
+      start: place.start,
+      end: place.end,
+      line: place.line,
+      text: place.text,
+      class: place.judgement.volatility,
+      evidence: place.judgement.evidence,
+      lostTokens: 0,
+      message: `Conditions make ${report.variants} different prefixes from here on; each is cached on its own.`,
+    },
+  ];
+}
+
+function syntaxFinding(file: PromptFile, problem: PromptFile['problems'][number], lines: Lines): Finding {
+  return { code: 'syntax', severity: 'information', start: problem.start, end: problem.end, line: lines.at(problem.start), text: file.text.slice(problem.start, Math.min(problem.end, problem.start + 120)), class: 'unknown', evidence: 'grammar', lostTokens: 0, message: problem.message };
+}
+
+function byteFindings(file: PromptFile, lines: Lines): Finding[] {
+  if (file.prompts.length === 0 || file.format === 'python' || file.format === 'javascript') return [];
+  const found: Finding[] = [];
+  const base = { class: 'deploy' as const, evidence: 'structure' as const, lostTokens: 0, severity: 'hint' as const };
+  if (file.text.startsWith('\ufeff')) found.push({ ...base, code: 'byte-order-mark', start: 0, end: 1, line: 1, text: '', message: 'The file begins with a byte order mark. Save it without one: a host that sends it does not share a prefix with one that does not.' });
+  const crlf = file.text.indexOf('\r\n');
+  const lf = /(?<!\r)\n/.exec(file.text)?.index ?? -1;
+  if (crlf >= 0 && lf >= 0) {
+    const at = Math.max(crlf, lf);
+    found.push({ ...base, code: 'mixed-line-ends', start: at, end: at + 1, line: lines.at(at), text: '', message: 'Lines end in both LF and CRLF. Save the file with one of them: hosts that normalise line ends do not share a prefix with those that do not.' });
+  }
+  return found;
+}
+
+const cue =
+  /\b(?:today(?:['’]s date)?|(?:the )?current (?:date(?: and time)?|time|datetime)|current_?date(?:_?time)?|the date)\b(?:\s+is|\s*[:=])\s*(?:\w+,?\s+){0,2}?(?:\d{4}-\d{2}-\d{2}|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|(?:\d{1,2}(?:st|nd|rd|th)?\s+)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?,?\s+(?:\d{1,2}(?:st|nd|rd|th)?,?\s+)?\d{4})/gi;
+
+/** A literal date behind a cue phrase, unless the line says that it is an example. */
+function renderedDates(file: PromptFile, pieces: readonly Piece[]): Finding[] {
+  const lines = new Lines(file.text);
+  return pieces.flatMap((piece) => {
+    if (piece.kind !== 'static' || piece.foreign || piece.text.length > 1_000_000) return [];
+    return [...piece.text.matchAll(cue)].flatMap((match): Finding[] => {
+      const begin = piece.text.lastIndexOf('\n', match.index) + 1;
+      const stop = piece.text.indexOf('\n', match.index);
+      const line = piece.text.slice(begin, stop < 0 ? undefined : stop);
+      if (/\bexample|\be\.g\.|such as|for instance|format:|cut-?off/i.test(line)) return [];
+      const start = placeIn(piece, match.index);
+      const end = Math.max(start, Math.min(piece.end, placeIn(piece, match.index + match[0].length - 1) + 1));
+      return [{ code: 'rendered-date', severity: 'hint', start, end, line: lines.at(start), text: file.text.slice(start, end), class: 'day', evidence: 'rendered', lostTokens: 0, message: 'This literal date looks like the output of a template. If the text is rendered each day, the cached prefix ends here.' }];
+    });
+  });
+}
+
+function placeIn(piece: Piece, index: number): number {
+  let at = piece.start + index;
+  for (const [i, offset] of piece.map ?? []) {
+    if (i > index) break;
+    at = offset + (index - i);
+  }
+  return Math.max(piece.start, Math.min(at, piece.end));
+}
+
+function applyPragmas(findings: readonly Finding[], pragmas: readonly Pragma[]): Finding[] {
+  if (pragmas.some((p) => p.pragma === 'off')) return [];
+  return findings.filter(
+    (f) =>
+      !pragmas.some(
+        (p) => (p.pragma === 'ignore' && p.code === f.code) || (p.pragma === 'ignore-line' && (p.line === f.line || p.line === f.line - 1) && (p.code === null || p.code === f.code)),
+      ),
+  );
+}
+
+/** Line numbers of offsets. */
+class Lines {
+  private readonly starts: number[] = [0];
+  constructor(text: string) {
+    for (let i = text.indexOf('\n'); i >= 0; i = text.indexOf('\n', i + 1)) this.starts.push(i + 1);
+  }
+  at(offset: number): number {
+    let low = 0;
+    let high = this.starts.length;
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (this.starts[middle]! <= offset) low = middle;
+      else high = middle;
+    }
+    return low + 1;
+  }
+}
+
+/** Lints one file. Null when it is no prompt file. Never throws. */
+export function lintFile(text: string, path: string, options: LintOptions = {}): LintResult | null {
+  const file = parsePromptFile(text, path, { ...(options.readFile === undefined ? {} : { readFile: options.readFile }), ...(options.format === undefined ? {} : { format: options.format }) });
+  if (file === null) return null;
+  return lintResult(analyseFile(file, options), path);
+}
+
+/** The stable JSON of an analysed file. */
+export function lintResult(analysed: AnalysedFile, path: string): LintResult {
+  const { file, prompts, rule, scope } = analysed;
+  const bytes = byteOffsets(file.text);
+  const sum = (of: (report: PrefixReport) => number): number => prompts.reduce((total, p) => total + of(p.report), 0);
+  const end = prompts.map((p) => p.report.end).find((e) => e !== null) ?? null;
+  return {
+    file: path,
+    format: file.format,
+    host: file.host,
+    rule: rule.id,
+    scope,
+    tokens: { total: sum((r) => r.total), commonPrefix: sum((r) => r.common), reusable: sum((r) => r.reuse.tokens), source: prompts[0]?.report.source ?? 'bytes/4' },
+    firstVolatile: end === null ? null : { offset: bytes(end.start), line: end.line, text: file.text.slice(end.start, end.end), class: end.judgement.volatility },
+    findings: analysed.findings.map((f) => ({ ...f, start: bytes(f.start), end: bytes(f.end) })),
+  };
+}
+
+/** Turns UTF-16 offsets into UTF-8 byte offsets. */
+export function byteOffsets(text: string): (offset: number) => number {
+  const step = 1024;
+  const marks: number[] = [0];
+  let bytes = 0;
+  const width = (i: number): number => {
+    const c = text.charCodeAt(i);
+    return c < 0x80 ? 1 : c < 0x800 ? 2 : c >= 0xd800 && c <= 0xdfff ? 2 : 3;
+  };
+  for (let i = 0; i < text.length && i < maximumLength + 1; i += 1) {
+    if (i > 0 && i % step === 0) marks.push(bytes);
+    bytes += width(i);
+  }
+  return (offset) => {
+    const block = Math.min(Math.floor(Math.min(offset, text.length) / step), marks.length - 1);
+    let at = marks[block]!;
+    for (let i = block * step; i < offset && i < text.length; i += 1) at += width(i);
+    return at;
+  };
+}
+

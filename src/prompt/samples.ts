@@ -1,0 +1,36 @@
+/** The inputs a prompt file brings along for trying it out, and rendering with them for a probe. */
+import type { ChatPrompt, Prompt, PromptFile } from './prompt';
+import { renderPrompt as render } from './renderDiff';
+
+/** Values by variable name: the first input set of the file, samples and defaults of its variables under it; `{}` when it has none. */
+export function sampleInputs(prompt: Prompt): Readonly<Record<string, unknown>> {
+  const values: Record<string, unknown> = {};
+  for (const variable of prompt.variables) {
+    const value = variable.sample ?? variable.default;
+    if (value !== undefined) values[variable.name] = value;
+  }
+  return { ...values, ...prompt.samples[0] };
+}
+
+/**
+ * The prompt as a probe sends it: rendered with the file's own samples and the given inputs over them. Variables without a value stay
+ * as written and are named in `unrendered`. `index` picks a prompt of a file with several. `clock` is epoch milliseconds.
+ */
+export function renderForProbe(file: PromptFile, inputs: Readonly<Record<string, unknown>>, clock: number, index = 0): { readonly prompt: ChatPrompt; readonly unrendered: readonly string[] } {
+  const prompt = file.prompts[index];
+  if (prompt === undefined) return { prompt: { messages: [{ role: 'user', text: file.text }], tools: [] }, unrendered: [] };
+  const rendered = render(file, prompt, { values: { ...sampleInputs(prompt), ...inputs }, clock, nonce: '00000000-0000-4000-8000-000000000000' });
+  return { prompt: { ...rendered.chat, tools: toolsOf(prompt) }, unrendered: rendered.unrendered };
+}
+
+/** Tool definitions of a request body, or none. */
+function toolsOf(prompt: Prompt): readonly unknown[] {
+  const span = prompt.parts.find((p) => p.slot === 'tools')?.spans.find((s) => s.kind === 'literal');
+  if (span?.kind !== 'literal') return [];
+  try {
+    const tools = JSON.parse(span.text) as unknown;
+    return Array.isArray(tools) ? (tools as readonly unknown[]) : [];
+  } catch {
+    return [];
+  }
+}

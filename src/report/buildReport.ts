@@ -44,12 +44,13 @@ export function buildReport(input: ReportInput): Report {
   const measured = samples.filter((s) => s.role === 'measured');
   const done = measured.filter(completed);
   const end = windowEnd(measured);
-  const summary = summaries(samples, done, input);
+  const delivery = detectDelivery(samples, endpoint);
+  const summary = summaries(done, plan, delivery?.itlMeaningless === true);
   const reached = attainment(measured, plan.slo, input.valid);
   const clockError = clockSummary(input.clockErrors);
   const caveats = [
     ...(input.extraCaveats ?? []),
-    ...findCaveats({ samples, plan, endpoint, summary, clockError, unrendered: input.unrendered ?? [], stopped: input.stopped ?? null, clientBottleneck: input.clientBottleneck ?? null }),
+    ...findCaveats({ samples, plan, endpoint, summary, clockError, delivery, unrendered: input.unrendered ?? [], stopped: input.stopped ?? null, clientBottleneck: input.clientBottleneck ?? null }),
   ];
   const fromDue = plan['rate'] === undefined ? undefined : fromSchedule(done);
   return {
@@ -103,8 +104,7 @@ export function present(samples: readonly Sample[], metric: (s: Sample) => numbe
   return samples.map(metric).filter((value) => value !== null);
 }
 
-function summaries(samples: readonly Sample[], done: readonly Sample[], { plan, endpoint }: ReportInput): Report['summary'] {
-  const itlMeaningless = detectDelivery(samples, endpoint)?.itlMeaningless === true;
+function summaries(done: readonly Sample[], plan: PlanSummary, itlMeaningless: boolean): Report['summary'] {
   return {
     ttft: summarise(present(done, ttft)),
     firstVisible: summarise(present(done, firstVisible)),

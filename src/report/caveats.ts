@@ -42,6 +42,8 @@ export interface CaveatInput {
   readonly stopped?: { readonly by: 'user' | 'breaker' | 'budget' | 'interrupted'; readonly detail: string } | null;
   /** Numbers that show the client was the limit; the caller measures its own event loop. */
   readonly clientBottleneck?: string | null;
+  /** What {@link detectDelivery} said, where it was asked before. */
+  readonly delivery?: ReturnType<typeof detectDelivery>;
 }
 
 /** A cached prompt counts as warm from this share of its tokens: a few tokens of a chat template always match and move nothing. */
@@ -74,13 +76,14 @@ export function findCaveats(input: CaveatInput): Caveat[] {
   const measured = input.samples.filter((s) => s.role === 'measured');
   const done = measured.filter(completed);
   const streamed = done.filter((s) => s.firstToken !== null);
+  const cause = input.delivery === undefined ? detectDelivery(input.samples, input.endpoint) : input.delivery;
   return [
     ...stops(input),
     ...failures(measured),
     ...cacheStates(input, done, streamed),
     ...coldFirst(input, streamed),
-    ...delivery(input, streamed),
-    ...tokenCounts(input, streamed),
+    ...deliveryCaveats(cause, streamed),
+    ...tokenCounts(cause, streamed),
     ...schedule(measured),
     ...clock(input),
     ...connections(input, done),
@@ -217,9 +220,8 @@ export function detectDelivery(samples: readonly Sample[], endpoint: EndpointSum
   return null;
 }
 
-function delivery({ samples, endpoint }: CaveatInput, streamed: readonly Sample[]): Caveat[] {
+function deliveryCaveats(cause: ReturnType<typeof detectDelivery>, streamed: readonly Sample[]): Caveat[] {
   const found: Caveat[] = [];
-  const cause = detectDelivery(samples, endpoint);
   if (cause !== null) found.push(cause);
   const atOnce = streamed.filter(arrivedAtOnce);
   if (atOnce.length > 0) found.push({ kind: 'one-read', requests: atOnce.length, of: streamed.length });
@@ -250,12 +252,12 @@ const noItlReasons: Readonly<Record<NoItl, string>> = {
   'counts-disagree': 'the tokens of the frames do not add up to the total',
 };
 
-function tokenCounts({ samples, endpoint }: CaveatInput, streamed: readonly Sample[]): Caveat[] {
+function tokenCounts(cause: ReturnType<typeof detectDelivery>, streamed: readonly Sample[]): Caveat[] {
   const found: Caveat[] = [];
   const estimate = estimates.find((source) => streamed.some((s) => s.outputTokens.source === source));
   if (estimate !== undefined) found.push({ kind: 'tokens-estimated', source: estimate });
   const reasons = streamed.map(itlOrReason).filter((r) => typeof r === 'string').filter((r) => r !== 'no-second-delta');
-  if (detectDelivery(samples, endpoint)?.itlMeaningless === true && reasons.length < streamed.length) {
+  if (cause?.itlMeaningless === true && reasons.length < streamed.length) {
     found.push({ kind: 'itl-unavailable', reason: 'the frames did not arrive as they were generated' });
   } else if (reasons.length > 0) {
     const counts = new Map<NoItl, number>();

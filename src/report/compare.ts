@@ -3,7 +3,7 @@ import { metricOrder, metricWords } from './metricNames';
 import { digits, ms } from './numbers';
 import type { MetricName, Report } from './report';
 import { chunkGaps, completed, firstFrame, firstVisible, itl, readerStall, total, tpot, ttft, type Sample } from './sample';
-import { bootstrapDifference, samplesNeeded, type Difference } from './statistics';
+import { bootstrapDifferences, samplesNeeded, type Difference } from './statistics';
 
 /** What may be said about a difference. `too-few`: n is too small to bound this percentile at all. */
 export type Conclusion = 'a-faster' | 'b-faster' | 'no-difference-shown' | 'too-few';
@@ -37,7 +37,8 @@ export function compareReports(a: Report, b: Report, seed = 1): Comparison {
   const rows = metricOrder[a.plan.objective].flatMap((metric): ComparedMetric[] => {
     const [left, right] = [valuesOf(a, metric), valuesOf(b, metric)];
     if (left.length === 0 && right.length === 0) return [];
-    return [{ metric, label: metricWords[metric].label, n: [left.length, right.length], p50: compared(left, right, 'p50', seed), p99: compared(left, right, 'p99', seed) }];
+    const [p50, p99] = bootstrapDifferences(left, right, [0.5, 0.99], seed) ?? [];
+    return [{ metric, label: metricWords[metric].label, n: [left.length, right.length], p50: compared(left, right, 'p50', p50), p99: compared(left, right, 'p99', p99) }];
   });
   return { rows, warnings: warningsOf(a, b), sentence: sentenceOf(rows, a, b) };
 }
@@ -59,11 +60,9 @@ function valuesOf(report: Report, metric: MetricName): (number | number[])[] {
   return done.map(of[metric]).filter((value): value is number | number[] => value !== null && !(Array.isArray(value) && value.length === 0));
 }
 
-function compared(a: readonly (number | number[])[], b: readonly (number | number[])[], percentile: 'p50' | 'p99', seed: number): ComparedPercentile | null {
-  const p = percentile === 'p50' ? 0.5 : 0.99;
-  const found = bootstrapDifference(a, b, p, seed);
-  if (found === null) return null;
-  const conclusion = conclude(found, Math.min(a.length, b.length), a.some(Array.isArray) ? 0.5 : p);
+function compared(a: readonly (number | number[])[], b: readonly (number | number[])[], percentile: 'p50' | 'p99', found: Difference | undefined): ComparedPercentile | null {
+  if (found === undefined) return null;
+  const conclusion = conclude(found, Math.min(a.length, b.length), percentile === 'p50' || a.some(Array.isArray) ? 0.5 : 0.99);
   return { ...found, percentile, conclusion, text: differenceText(found, conclusion) };
 }
 

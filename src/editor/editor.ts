@@ -13,8 +13,9 @@ import { createDemo } from './demo';
 import { editorDialogs, type Dialogs } from './dialogs';
 import { createEndpoints } from './endpoints';
 import { createEvidence } from './evidence';
+import { saveTape } from './saveTape';
 import { createHandlers } from './handlers';
-import { createLog, redact } from './log';
+import { createLog } from './log';
 import { commandIds, section, type ContextKeys } from './manifest';
 import { createProbing } from './probing';
 import { showProgressWithoutPanel } from './progress';
@@ -92,9 +93,8 @@ function compose(context: vscode.ExtensionContext) {
         showLog: () => log.show(),
         openSettings: (setting) => command('workbench.action.openSettings', setting),
         spotCheck: () => command(commandIds.spotCheck),
-        saveTape: () => undefined,
+        saveTape: (reportId, sampleId) => void guarded(() => saveTape(evidence.get(reportId, sampleId), sampleId, dialogs)),
         failed: (message) => log.error(`Panel: ${message}`),
-        clean: (raw) => redact(raw, []),
         canRunAgain: (report) => jobOf(report) !== null,
       },
     }),

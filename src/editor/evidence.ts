@@ -9,11 +9,11 @@ export interface Evidence {
   readonly pieces: readonly { readonly kind: DeltaKind; readonly text: string }[];
   /** Arrival of each delta as the network read (index) and frame (index) it came in. */
   readonly places: readonly { readonly read: number; readonly frame: number }[];
-  /** Raw frames, read from the tape when somebody asks. Times from the request's start. */
+  /** Raw frames without secrets, read from the tape when somebody asks. Times from the request's start. */
   readonly frames: () => readonly { readonly index: number; readonly t: number; readonly read: number; readonly raw: string }[];
   readonly bytes: number;
-  /** The tape itself, for Save Tape. */
-  readonly tape: unknown;
+  /** The tape as a file without secrets, for a bug report. */
+  readonly tapeFile: () => string;
 }
 
 /** Evidence by report and sample. */
@@ -45,7 +45,7 @@ export function createEvidence(limit = 128_000_000): EvidenceStore {
 }
 
 /** Frames around a delta: five before, five after. */
-export function frameView(evidence: Evidence | null, sampleId: string, deltaIndex: number, clean: (raw: string) => string): FrameView {
+export function frameView(evidence: Evidence | null, sampleId: string, deltaIndex: number): FrameView {
   const place = evidence?.places[deltaIndex];
   if (!evidence || !place) return { sampleId, deltaIndex, frames: null };
   const all = evidence.frames();
@@ -55,7 +55,7 @@ export function frameView(evidence: Evidence | null, sampleId: string, deltaInde
   const first = Math.max(0, at - 5);
   const frames = all.slice(first, at + 6).map(({ index, t, read, raw }, position) => {
     const before = all[first + position - 1];
-    return { index, t, gap: before ? t - before.t : null, read, raw: clean(raw), text: textOf.get(index) ?? '', current: index === place.frame };
+    return { index, t, gap: before ? t - before.t : null, read, raw, text: textOf.get(index) ?? '', current: index === place.frame };
   });
   return { sampleId, deltaIndex, frames };
 }

@@ -14,8 +14,8 @@ import { exportReport, type ExportFormat } from './exportReport';
 import { Failure } from './failure';
 import type { Log } from './log';
 import { section } from './manifest';
-import { builtInPrompt, readPromptText } from './promptText';
-import type { Probing } from './probing';
+import { builtInPrompt } from './promptText';
+import { readDocument, type Probing } from './probing';
 import { loadById, loadFile, pickReport, reportIn } from './reportPicker';
 import type { ReportPanels } from './reportPanel';
 import type { ReportStore } from './reportStore';
@@ -124,7 +124,7 @@ export function createHandlers(parts: HandlerParts): CommandHandlers {
     async copyAsCurl(argument) {
       const choice = endpointName(argument) === null ? endpoints.required() : await endpointFor(argument, vscode.l10n.t('Copy as cURL'));
       const document = vscode.window.activeTextEditor?.document;
-      const prompt = document && document.getText().trim() !== '' && argument === undefined ? readPromptText(document.getText()).prompt : builtInPrompt;
+      const prompt = document && document.getText().trim() !== '' && argument === undefined ? (await readDocument(document)).prompt : builtInPrompt;
       const engine = await parts.loadEngine();
       const { api } = choice.endpoint;
       const detected = parts.memory.recall(choice.endpoint.url).detection;

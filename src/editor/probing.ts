@@ -11,7 +11,7 @@ import type { ChoosableEndpoint, Endpoints } from './endpoints';
 import { Cancelled, Failure } from './failure';
 import { networkOptions } from './network';
 import { hashOf } from './promptResults';
-import { builtInPrompt, readPromptText } from './promptText';
+import { builtInPrompt, plainPrompt, readPrompt, type PromptText } from './promptText';
 import type { RunRequest, Runs } from './runs';
 import type { Secrets } from './secrets';
 import type { Settings } from './settings';
@@ -108,7 +108,8 @@ export function createProbing(parts: ProbingParts): Probing {
       checkPrompt(text, name);
       // The lens compares with the whole file, so a probed selection leaves it alone.
       const source = selected === null ? { uri: document.uri.toString(), textHash: hashOf(text) } : null;
-      return await start(choice, { ...readPromptText(text), name: selected === null ? name : vscode.l10n.t('{0} (selection)', name), source }, parts.settings().probe);
+      const read = selected === null ? await readDocument(document) : plainPrompt(text);
+      return await start(choice, { ...read, name: selected === null ? name : vscode.l10n.t('{0} (selection)', name), source }, parts.settings().probe);
     },
     async spotCheck(endpointName) {
       requireTrust();
@@ -124,6 +125,12 @@ export function createProbing(parts: ProbingParts): Probing {
       return await start(choice, { prompt: request.job.prompt, unrendered: request.job.unrendered, name: request.promptName, source: request.source }, request.job.settings);
     },
   };
+}
+
+/** What a document sends. Its text is taken as it stands in the editor, saved or not. */
+export async function readDocument(document: vscode.TextDocument): Promise<PromptText> {
+  const root = vscode.workspace.getWorkspaceFolder(document.uri)?.uri.fsPath ?? null;
+  return await readPrompt(document.getText(), document.isUntitled ? null : document.uri.fsPath, root);
 }
 
 function requireTrust(): void {

@@ -1,6 +1,8 @@
-import type { ChatPrompt, Role } from '../prompt/prompt';
+import { readFileSync } from 'node:fs';
+import * as path from 'node:path';
+import type { ChatPrompt } from '../prompt/prompt';
 
-/** A prompt file as it is sent: its messages, and the names it leaves open. */
+/** A prompt as it is sent, and the names it leaves open. */
 export interface PromptText {
   readonly prompt: ChatPrompt;
   /** Variables nobody has filled in: sent as they stand, and said in the report. */
@@ -13,23 +15,29 @@ export const builtInPrompt: ChatPrompt = {
   tools: [],
 };
 
-const roleLine = /^(system|developer|user|assistant)[ \t]*:[ \t]*$/gim;
-
-/** Reads a prompt: front matter is left out, role lines (`system:` alone on a line) make messages, everything else is one user message. */
-export function readPromptText(text: string): PromptText {
-  const body = text.replace(/^\uFEFF/, '').replace(/^---\r?\n[\s\S]*?\r?\n---[ \t]*(\r?\n|$)/, '');
-  return { prompt: { messages: messagesOf(body), tools: [] }, unrendered: openNames(body) };
+/** Text that is sent as it stands. */
+export function plainPrompt(text: string): PromptText {
+  return { prompt: { messages: [{ role: 'user', text: text.trim() }], tools: [] }, unrendered: [] };
 }
 
-function messagesOf(body: string): ChatPrompt['messages'] {
-  const marks = [...body.matchAll(roleLine)];
-  if (marks.length === 0 || body.slice(0, marks[0]!.index).trim() !== '') return [{ role: 'user', text: body.trim() }];
-  return marks
-    .map((mark, index) => ({ role: mark[1]!.toLowerCase() as Role, text: body.slice(mark.index + mark[0].length, marks[index + 1]?.index).trim() }))
-    .filter(({ text }) => text !== '');
+/**
+ * Reads a prompt file by its format and renders it with the samples it brings along. A file that is no prompt file by its name and
+ * content is sent as it stands. `file` is null for a document that is not on disk; included files are read inside `root` only.
+ */
+export async function readPrompt(text: string, file: string | null, root: string | null): Promise<PromptText> {
+  const { parsePromptFile, renderForProbe } = await import('../prompt/index');
+  const parsed = parsePromptFile(text, file ?? 'untitled.txt', { readFile: (name) => (file === null ? null : readBeside(file, name, root ?? path.dirname(file))) });
+  if (!parsed || parsed.prompts.length === 0) return plainPrompt(text);
+  const rendered = renderForProbe(parsed, {}, Date.now());
+  return rendered.prompt.messages.some((message) => message.text.trim() !== '') ? rendered : plainPrompt(text);
 }
 
-/** `{{name}}` and `{{ name }}`; other languages are read by the prompt parser. */
-function openNames(body: string): string[] {
-  return [...new Set([...body.matchAll(/\{\{-?\s*([A-Za-z_][\w.]*)\s*-?\}\}/g)].map((match) => match[1]!))];
+function readBeside(file: string, name: string, root: string): string | null {
+  const wanted = path.resolve(path.dirname(file), name);
+  if (path.relative(root, wanted).startsWith('..')) return null;
+  try {
+    return readFileSync(wanted, 'utf8');
+  } catch {
+    return null;
+  }
 }

@@ -19,8 +19,6 @@ export interface PanelActions {
   spotCheck(): void;
   saveTape(reportId: string, sampleId: string): void;
   failed(message: string): void;
-  /** Takes secrets out of a raw frame. */
-  readonly clean: (raw: string) => string;
   canRunAgain(report: Report): boolean;
 }
 
@@ -167,7 +165,7 @@ export function createReportPanels(parts: { readonly extensionUri: vscode.Uri; r
         return actions.spotCheck();
       case 'wantFrame': {
         const owner = ownerOf(panel.content, message.sampleId);
-        return post(panel, { type: 'frame', view: frameView(owner && evidence.get(owner.id, message.sampleId), message.sampleId, message.deltaIndex, actions.clean) });
+        return post(panel, { type: 'frame', view: frameView(owner && evidence.get(owner.id, message.sampleId), message.sampleId, message.deltaIndex) });
       }
       case 'wantAnswer': {
         const owner = ownerOf(panel.content, message.sampleId);

@@ -94,7 +94,7 @@ export function createRuns(parts: { readonly loadEngine: () => Promise<Engine>; 
         state = apply(state, event, request);
         current = state;
         if (event.type === 'begin') parts.log.info(`Probe of ${request.endpointName} with ${request.promptName}: ${event.total} requests.`);
-        if (event.type === 'sample') remember(engine, event);
+        if (event.type === 'sample') remember(engine, event, request);
         tellOf(state, event);
       }
     } finally {
@@ -126,14 +126,17 @@ export function createRuns(parts: { readonly loadEngine: () => Promise<Engine>; 
     }
   }
 
-  function remember(engine: Engine, event: Extract<RunEvent, { type: 'sample' }>): void {
+  function remember(engine: Engine, event: Extract<RunEvent, { type: 'sample' }>, { job }: RunRequest): void {
     const { decoded, tape, sample, report } = event;
+    const api = report.endpoint.api as DialectId;
+    const secrets = [job.key ?? '', ...engine.secretsOf(job.endpoint.url, job.endpoint.headers)];
+    const redact = engine.createRedactor(secrets);
     parts.evidence.put(report.id, sample.id, {
       pieces: decoded.arrivals.map(({ kind, text }) => ({ kind, text })),
       places: decoded.arrivals.map(({ read, frame }) => ({ read, frame })),
-      frames: () => engine.frameAt(tape, engine.dialects[report.endpoint.api as DialectId]).map(({ index, t, read, raw }) => ({ index, t: t - tape.phases.start, read, raw })),
+      frames: () => engine.frameAt(tape, engine.dialects[api]).map(({ index, t, read, raw }) => ({ index, t: t - tape.phases.start, read, raw: redact(raw) })),
       bytes: tape.bytes.byteLength,
-      tape,
+      tapeFile: () => engine.serialiseTape(tape, api, secrets),
     });
   }
 

@@ -48,9 +48,15 @@ export function assembleSample(attempted: Attempted, tape: Tape, decoded: Decode
     maxDeltasPerRead: decoded.maxDeltasPerRead,
     bytes: decoded.bytes,
     serverTimings: decoded.serverTimings,
-    flags: tape.redispatched ? [...decoded.flags, 'connection-closed-by-server'] : decoded.flags,
+    flags: [...decoded.flags, ...(tape.redispatched ? ['connection-closed-by-server'] : []), ...encodingFlag(tape)],
     labels: attempted.labels,
   };
+}
+
+/** A compressed stream can hold tokens back; the caveat on delivery reads this. */
+function encodingFlag(tape: Tape): string[] {
+  const encoding = tape.headers.find(([name]) => name.toLowerCase() === 'content-encoding')?.[1].trim().toLowerCase() ?? 'identity';
+  return encoding === 'identity' || encoding === '' ? [] : [`content-encoding:${encoding.slice(0, 40)}`];
 }
 
 function redactOutcome(outcome: Outcome, redact: Redact): Outcome {

@@ -1,6 +1,6 @@
 import { isDue } from './goodput';
 import type { EndpointSummary, PlanSummary, Report, Summary } from './report';
-import { arrivedAtOnce, checkStamps, completed, headersTime, itlOrReason, ttft, type Milliseconds, type NoItl, type OutcomeKind, type Sample, type TokenSource } from './sample';
+import { arrivedAtOnce, checkStamps, chunkGaps, completed, headersTime, itlOrReason, ttft, type Milliseconds, type NoItl, type OutcomeKind, type Sample, type TokenSource } from './sample';
 import { median, percentile, samplesNeeded, sorted } from './statistics';
 
 /** Reasons to distrust a run, with the numbers in them. `format.ts` turns one into a sentence with a consequence and a next step. */
@@ -62,8 +62,11 @@ const clockShare = 0.05;
 const severalShare = 0.1;
 /** Tokens per frame of a stream whose per-frame counts are unknown: N / deltas from here on. */
 const severalRatio = 1.3;
-/** Frames in one read from here on. Two or three come together whenever a token is faster than the network. */
+/** Frames in one read from here on, where that leaves a tenth of the gaps at 0; two or three come together whenever a token is faster than the network. */
 const manyFrames = 4;
+const zeroGapShare = 0.1;
+/** So many frames in one read are told of in any case. */
+const veryManyFrames = 10;
 
 /** The tokens served from the cache are enough to make this a warm request. Null when the server does not say. */
 export function isWarm(s: Sample): boolean | null {
@@ -225,11 +228,17 @@ function deliveryCaveats(cause: ReturnType<typeof detectDelivery>, streamed: rea
   if (cause !== null) found.push(cause);
   const atOnce = streamed.filter(arrivedAtOnce);
   if (atOnce.length > 0) found.push({ kind: 'one-read', requests: atOnce.length, of: streamed.length });
-  const crowded = streamed.filter((s) => !arrivedAtOnce(s) && s.maxDeltasPerRead >= manyFrames);
+  const crowded = streamed.filter((s) => !arrivedAtOnce(s) && isCrowded(s));
   if (crowded.length > 0) found.push({ kind: 'many-frames-per-read', requests: crowded.length, of: streamed.length, max: Math.max(...crowded.map((s) => s.maxDeltasPerRead)) });
   const several = severalTokens(streamed);
   if (several !== null) found.push(several);
   return found;
+}
+
+function isCrowded(s: Sample): boolean {
+  if (s.maxDeltasPerRead < manyFrames) return false;
+  const gaps = chunkGaps(s);
+  return s.maxDeltasPerRead >= veryManyFrames || gaps.filter((gap) => gap === 0).length >= zeroGapShare * gaps.length;
 }
 
 function severalTokens(streamed: readonly Sample[]): Caveat | null {

@@ -164,7 +164,7 @@ export function caveatSentence(caveat: Caveat): string {
     case 'late-write':
       return `In ${outOf(caveat.requests, caveat.of)} requests the head was written more than 1 ms after the start (at most ${ms(caveat.max)}), which is inside their TTFT. Close what else keeps this machine busy and run again.`;
     case 'clock-error':
-      return `The stamps’ own error, ${ms(caveat.error)}, is more than 5 of 100 parts of ${metricName(caveat.metric)} ${caveat.percentile === undefined ? '' : `p${caveat.percentile} `}(${ms(caveat.value)}): differences smaller than that are not the server’s. Run again on a quieter machine.`;
+      return `The stamps’ own error, ${ms(caveat.error)}, is more than a twentieth of ${metricName(caveat.metric)} ${caveat.percentile === undefined ? '' : `p${caveat.percentile} `}(${ms(caveat.value)}): differences smaller than that are not the server’s. Run again on a quieter machine.`;
     case 'failures-left-out':
       return `${outOf(caveat.failed, caveat.of)} requests failed (${kindsOf(caveat.kinds)}) and are in no latency; they count against the SLO. Look at the outcomes before the percentiles.`;
     case 'tokens-estimated':

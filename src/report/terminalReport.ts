@@ -4,7 +4,7 @@ import { caveatSentence, outcomeName, verdictMarks, verdictSentence } from './fo
 import { count, ms } from './numbers';
 import type { Report } from './report';
 import { chunkGaps, completed, lastStamp, type Milliseconds, type Sample } from './sample';
-import { median } from './statistics';
+import { median, percentile, sorted } from './statistics';
 import { percentileRows, reportFacts, tableColumns, type TableColumn, type TableRow } from './table';
 
 /** How to draw. */
@@ -65,9 +65,9 @@ function stripBlock(samples: readonly Sample[], width: number, most: number, pai
   const columns = Math.max(10, width - nameWidth - 4 - Math.max(...notes.map((note) => note.length)));
   const span = rows.reduce((longest, s) => Math.max(longest, lastStamp(s) - s.start), 0) || 1;
   const slice = span / columns;
-  const fullest = rows.reduce((top, s) => Math.max(top, ...sliceTokens(s, columns, slice).map(({ tokens }) => tokens)), 1);
+  const full = fullSlice(rows.flatMap((s) => sliceTokens(s, columns, slice).map(({ tokens }) => tokens)));
   const lines = rows.map((s, i) => {
-    const cells = strip(s, columns, slice, fullest);
+    const cells = strip(s, columns, slice, full);
     const drawn = cells.map(({ sign, style }) => (style === null ? sign : paint(style, sign))).join('');
     return `${paint('dim', names[i]!.padStart(nameWidth))}  ${drawn}  ${completed(s) ? notes[i]! : paint('red', notes[i]!)}`;
   });
@@ -87,6 +87,12 @@ function noteOf(s: Sample): string {
   return completed(s) ? ms((s.last ?? lastStamp(s)) - s.start) : `${signs.fail} ${outcomeName(s.outcome)}`;
 }
 
+/** Tokens that fill a column to the top: as many as all but the fullest fiftieth hold, so that one burst does not flatten the rest. */
+function fullSlice(tokens: readonly number[]): number {
+  const order = sorted(tokens.filter((n) => n > 0));
+  return order.length === 0 ? 1 : Math.max(1, percentile(order, 0.98));
+}
+
 function sliceTokens(s: Sample, columns: number, slice: Milliseconds): { tokens: number; reasoning: number }[] {
   const slices = Array.from({ length: columns }, () => ({ tokens: 0, reasoning: 0 }));
   for (const [t, kind, tokens] of s.deltas) {
@@ -97,9 +103,9 @@ function sliceTokens(s: Sample, columns: number, slice: Milliseconds): { tokens:
   return slices;
 }
 
-function strip(s: Sample, columns: number, slice: Milliseconds, fullest: number): Cell[] {
+function strip(s: Sample, columns: number, slice: Milliseconds, full: number): Cell[] {
   const cells = sliceTokens(s, columns, slice).map(({ tokens, reasoning }, column): Cell => {
-    if (tokens > 0) return tokenCell(tokens, reasoning * 2 > tokens, fullest);
+    if (tokens > 0) return tokenCell(tokens, reasoning * 2 > tokens, full);
     return waitCell(s, s.start + (column + 0.5) * slice);
   });
   const gaps = chunkGaps(s);
@@ -113,9 +119,9 @@ function strip(s: Sample, columns: number, slice: Milliseconds, fullest: number)
   return cells;
 }
 
-function tokenCell(tokens: number, isReasoning: boolean, fullest: number): Cell {
+function tokenCell(tokens: number, isReasoning: boolean, full: number): Cell {
   const levels = isReasoning ? signs.reasoning : signs.answer;
-  const level = Math.min(levels.length - 1, Math.ceil((tokens / fullest) * levels.length) - 1);
+  const level = Math.min(levels.length - 1, Math.ceil((tokens / full) * levels.length) - 1);
   return { sign: levels[Math.max(0, level)]!, style: isReasoning ? 'magenta' : 'green' };
 }
 
@@ -147,8 +153,14 @@ function legend(rows: readonly Sample[]): string {
     `${signs.prefill} until the first token (prefill)`,
     kinds.has('reasoning') ? `${signs.reasoning} reasoning` : '',
     '▁▄█ answer',
-    `${signs.stall} stall`,
+    rows.some(hasStall) ? `${signs.stall} stall` : '',
   ].filter((part) => part !== '').join('   ');
+}
+
+function hasStall(s: Sample): boolean {
+  const gaps = chunkGaps(s);
+  const usual = median(gaps) ?? 0;
+  return gaps.some((gap) => isStall(gap, usual));
 }
 
 /** Columns by what is missed most when there is no room for all. */

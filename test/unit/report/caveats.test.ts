@@ -82,7 +82,11 @@ describe('caveats', () => {
   });
 
   it('many-frames-per-read and one-read', () => {
-    assert.deepEqual(caveat('many-frames-per-read', [...plain(3), steady(0, 90, 10, 20, { maxDeltasPerRead: 9 })]), { kind: 'many-frames-per-read', requests: 1, of: 4, max: 9 });
+    assert.deepEqual(caveat('many-frames-per-read', [...plain(3), steady(0, 90, 10, 20, { maxDeltasPerRead: 12 })]), { kind: 'many-frames-per-read', requests: 1, of: 4, max: 12 });
+    const together = makeSample({ deltas: [0, 1, 1, 1, 1, 2, 3, 4].map((t) => [100 + 9 * t, 'text', 1] as const), maxDeltasPerRead: 4 });
+    assert.equal(caveat('many-frames-per-read', [together])?.max, 4);
+    // One hiccup in a long answer is not worth a warning.
+    assert.equal(caveat('many-frames-per-read', plain(3, { maxDeltasPerRead: 5 })), undefined);
     assert.equal(caveat('many-frames-per-read', plain(3, { maxDeltasPerRead: 3 })), undefined);
     const once = steady(0, 90, 0, 20, { maxDeltasPerRead: 20, reads: 1 });
     assert.deepEqual(caveat('one-read', [...plain(3), once]), { kind: 'one-read', requests: 1, of: 4 });

@@ -13,6 +13,7 @@ const lazyEntries = {
   [path.join(root, 'src/probe/index')]: './probe.js',
   [path.join(root, 'src/prompt/index')]: './prompt.js',
   [path.join(root, 'src/prompt/tokenizer')]: './tokenizer.js',
+  [path.join(root, 'src/prompt/format/code')]: './code.js',
 };
 const lazySiblings = {
   name: 'lazy-siblings',
@@ -33,6 +34,7 @@ const targets = [
   { in: 'src/probe/recorder.ts', out: 'recorder', budgetKB: 600, ...host },
   { in: 'src/prompt/index.ts', out: 'prompt', budgetKB: 350, ...host },
   { in: 'src/prompt/tokenizer.ts', out: 'tokenizer', ...host },
+  { in: 'src/prompt/format/code.ts', out: 'code', ...host },
   { in: 'src/simulator/server.ts', out: 'simulator', ...host },
   { in: 'src/cli.ts', out: 'cli', ...host, banner: { js: '#!/usr/bin/env node' } },
   { in: 'webview/main.ts', out: 'webview', budgetKB: 220, platform: 'browser', format: 'iife', target: 'chrome132', plugins: [leanChart] },

@@ -1,12 +1,12 @@
 /** Front door of the prompt part: what editor and terminal use. Loaded lazily. */
 export { findingCodes, type FindingCode, type Severity } from './findingCodes';
-export { analyseFile, byteOffsets, defaultRule, lintFile, lintResult, type AnalysedFile, type AnalysedPrompt, type Finding, type LintOptions, type LintResult } from './lint';
-export { maximumLength, parsePromptFile, sniffTemplate, type ParseOptions } from './parse';
+export { analyseFile, byteOffsets, decode, lintFile, lintResult, ruleIds, ruleNamed, type AnalysedFile, type AnalysedPrompt, type Finding, type LintOptions, type LintResult } from './lint';
+export { isPromptPath, maximumLength, parsePromptFile, prepare, sniffTemplate, useCodeReader, type ParseOptions } from './parse';
 export { analysePrefix, lossOf, placeSentence, scopesSentence, textsToCount, type ChangingPlace, type InputPrice, type Loss, type PrefixReport } from './prefix';
 export type { ChatPrompt, FormatId, Piece, Prompt, PromptFile, Role, Scope, Volatility } from './prompt';
 export { compareRenders, firstDifference, renderPrompt, type RenderComparison, type RenderedPrompt, type RenderInputs } from './renderDiff';
 export { blocksIn, compareRequests, editCost, placeOfPath, requestsIn } from './requestDiff';
 export { ageOf, loadRules, ruleFor, type CacheRule, type RuleBook, type RuleTarget } from './rules';
-export { renderForProbe, sampleInputs } from './samples';
+export { renderFile, renderForProbe, sampleInputs } from './samples';
 export { bytesCounter, countAtEndpoint, remembering, tokenEndpointOf, tokenEndpoints, type TokenCounter, type TokenCountSource } from './tokens';
 export { isVolatile, unroll, type VolatilityOptions } from './volatility';

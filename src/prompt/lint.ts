@@ -10,12 +10,12 @@ import { isVolatile, unroll } from './volatility';
 /** How a file is judged. */
 export interface LintOptions {
   readonly scope?: Scope;
-  /** A cache rule; by default that of vLLM. */
-  readonly rule?: CacheRule;
+  /** A cache rule or the id of a shipped one; by default that of vLLM. An unknown id counts as the default. */
+  readonly rule?: CacheRule | string;
   /** The model in use, for minimums; by default the one the file names. */
   readonly model?: string | null;
   /** Class of variables by name (`firstToken.prefix.variables`). */
-  readonly variables?: Readonly<Record<string, Volatility>>;
+  readonly variables?: Readonly<Record<string, string>>;
   /** Static tokens that must stand behind a changing place before it is reported; 256 by default. */
   readonly minLostTokens?: number;
   readonly counter?: TokenCounter;
@@ -23,8 +23,8 @@ export interface LintOptions {
   readonly readFile?: (path: string) => string | null;
   /** Use this format instead of finding it out. */
   readonly format?: FormatId;
-  /** ISO date, for the age of the rule. */
-  readonly today?: string;
+  /** Today, for the age of the rule: a date or its ISO form. */
+  readonly today?: string | Date;
 }
 
 /** One finding. Offsets in UTF-16 units here; `lintFile` gives UTF-8 bytes. */
@@ -72,14 +72,21 @@ export interface AnalysedFile {
   readonly findings: readonly Finding[];
 }
 
-/** The rule used when nobody chose one. */
-export function defaultRule(): CacheRule {
-  return loadRules().rules.get('vllm')!;
+/** The shipped rule of that id, or the one used when nobody chose one (vLLM). */
+export function ruleNamed(id = 'vllm'): CacheRule {
+  const { rules } = loadRules();
+  return rules.get(id) ?? rules.get('vllm')!;
+}
+
+/** Ids of the shipped rules, in their order. */
+export function ruleIds(): string[] {
+  return [...loadRules().rules.keys()];
 }
 
 /** Analyses a parsed file. Pure and total: never throws. */
 export function analyseFile(file: PromptFile, options: LintOptions = {}): AnalysedFile {
-  const rule = options.rule ?? defaultRule();
+  const rule = typeof options.rule === 'object' ? options.rule : ruleNamed(options.rule);
+  const today = options.today instanceof Date ? options.today.toISOString().slice(0, 10) : options.today;
   const scope = options.scope ?? 'user';
   const lines = new Lines(file.text);
   const prompts = file.prompts.map((prompt, index): AnalysedPrompt => {
@@ -93,7 +100,7 @@ export function analyseFile(file: PromptFile, options: LintOptions = {}): Analys
       text: file.text,
       format: file.format,
       minLostTokens: options.minLostTokens ?? 256,
-      today: options.today ?? rule.asOf,
+      today: today ?? rule.asOf,
     });
     return { index, pieces, report };
   });
@@ -265,11 +272,26 @@ class Lines {
   }
 }
 
-/** Lints one file. Null when it is no prompt file. Never throws. */
-export function lintFile(text: string, path: string, options: LintOptions = {}): LintResult | null {
-  const file = parsePromptFile(text, path, { ...(options.readFile === undefined ? {} : { readFile: options.readFile }), ...(options.format === undefined ? {} : { format: options.format }) });
-  if (file === null) return null;
+/**
+ * Lints one file, given as text or as its bytes (UTF-8, or UTF-16 with a byte order mark). A file that is no prompt file gives a result
+ * without tokens and findings. Never throws.
+ */
+export function lintFile(content: string | Uint8Array, path: string, options: LintOptions = {}): LintResult {
+  const text = typeof content === 'string' ? content : decode(content);
+  const { readFile, format } = options;
+  const parse = { ...(readFile === undefined ? {} : { readFile }), ...(format === undefined ? {} : { format }) };
+  const file = parsePromptFile(text, path, parse) ?? notAPrompt(text, path);
   return lintResult(analyseFile(file, options), path);
+}
+
+function notAPrompt(text: string, path: string): PromptFile {
+  return { path, format: 'text', language: null, host: 'nobody: no prompt was found in this file', substituted: false, text, prompts: [], problems: [], pragmas: [], dependencies: [] };
+}
+
+/** The text of a file's bytes; the byte order mark stays, broken sequences become U+FFFD. */
+export function decode(bytes: Uint8Array): string {
+  const wide = bytes[0] === 0xff && bytes[1] === 0xfe ? 'utf-16le' : bytes[0] === 0xfe && bytes[1] === 0xff ? 'utf-16be' : 'utf-8';
+  return new TextDecoder(wide, { ignoreBOM: true }).decode(bytes);
 }
 
 /** The stable JSON of an analysed file. */

@@ -1,6 +1,6 @@
 /** Picks the format of a prompt file, by name and by content, and parses it. Never throws: what cannot be read becomes a problem at its place. */
 import { parseBaml } from './format/baml';
-import { parseCode } from './format/code';
+import type { parseCode } from './format/code';
 import { parseChatTemplate, parseContinuePrompt, parseDotprompt, parseTemplateFile } from './format/dotprompt';
 import type { FormatInput, ParsedFormat } from './format/format';
 import { parseClaudeCommand, parseClaudeMemory, parseLiteral } from './format/markdown';
@@ -78,6 +78,19 @@ function guard(readFile: ReadFile | undefined): ReadFile {
 
 type Parser = (input: FormatInput) => ParsedFormat;
 
+const isCode = /\.(?:pyi?|[cm]?[jt]sx?)$/i;
+let codeReader: typeof parseCode | null = null;
+
+/** Gives the reader of code files, for bundles that hold it themselves. */
+export function useCodeReader(reader: typeof parseCode): void {
+  codeReader = reader;
+}
+
+/** Loads what the files need that few workspaces have: the grammars of Python and JavaScript. Without it such files are no prompt files. */
+export async function prepare(paths: readonly string[]): Promise<void> {
+  if (codeReader === null && paths.some((path) => isCode.test(path))) codeReader = (await import('./format/code')).parseCode;
+}
+
 const literalHost = 'nobody: plain Markdown, sent as it stands';
 
 function byFormat(format: FormatId, input: FormatInput): Parser {
@@ -115,9 +128,8 @@ function byFormat(format: FormatId, input: FormatInput): Parser {
     case 'claude-markdown':
       return parseClaudeCommand;
     case 'python':
-      return (i) => parseCode(i, 'python', false);
     case 'javascript':
-      return (i) => parseCode(i, 'javascript', false);
+      return codeReader === null ? (i) => parseLiteral(i, 'text', 'unknown') : (i) => codeReader!(i, format, false);
     case 'text':
       return (i) => parseLiteral(i, 'text', 'nobody: plain text, sent as it stands');
   }
@@ -240,9 +252,9 @@ function jsonl(input: FormatInput): Parser | null {
 }
 
 function code(input: FormatInput, language: 'python' | 'javascript'): Parser | null {
-  if (!/prompt|system|instruct|persona|message/i.test(input.text)) return null;
+  if (codeReader === null || !/prompt|system|instruct|persona|message/i.test(input.text)) return null;
   const use = /prompt/i.test(input.path) ? promptfooUse(input.path, input.readFile) : null;
-  const parsed = parseCode(input, language, use !== null);
+  const parsed = codeReader(input, language, use !== null);
   return parsed.prompts.length === 0 ? null : () => parsed;
 }
 
@@ -252,4 +264,17 @@ function plain(input: FormatInput): Parser {
   const language = sniffTemplate(input.text);
   if (language !== null) return (i) => parseTemplateFile(i, language);
   return (i) => parseLiteral(i, 'text', 'nobody: plain text, sent as it stands');
+}
+
+/** True when a file is a prompt file by its path alone, as far as conventions tell: what a search through a folder should pick up. */
+export function isPromptPath(path: string): boolean {
+  const clean = path.replace(/\\/g, '/').toLowerCase();
+  const name = clean.slice(clean.lastIndexOf('/') + 1);
+  if (/\.(?:prompty|poml|baml|prompt)$|^skprompt\.txt$|^promptfooconfig[\w.-]*\.(?:ya?ml|json)$|\.prompt\.(?:ya?ml|json|md|txt)$/.test(name)) return true;
+  if (/\.(?:instructions|agent|chatmode)\.md$|^(?:skill|claude|agents|copilot-instructions)\.md$/.test(name)) return true;
+  if (/\/\.claude\/(?:commands|skills|agents)\/.*\.md$/.test(clean)) return true;
+  if (/chat_?template[\w.-]*\.jinja2?$|^chat_?template\.j2$/.test(name)) return true;
+  const about = /prompt|system_?message|instruction/.test(name) || /(?:^|\/)[\w.-]*prompts?(?:\/|$)/.test(clean.slice(0, clean.lastIndexOf('/') + 1));
+  if (!about) return false;
+  return /\.(?:j2|jinja2?|hbs|handlebars|mustache|liquid|njk|txt|md|ya?ml|json|jsonl|py|[cm]?[jt]s)$/.test(name) && !/\.(?:test|spec|d)\.[cm]?[jt]sx?$|^test_|^(?:package|tsconfig)[\w.-]*\.json$|^readme/.test(name);
 }

@@ -1,4 +1,5 @@
 /** The inputs a prompt file brings along for trying it out, and rendering with them for a probe. */
+import { parsePromptFile } from './parse';
 import type { ChatPrompt, Prompt, PromptFile } from './prompt';
 import { renderPrompt as render } from './renderDiff';
 
@@ -21,6 +22,15 @@ export function renderForProbe(file: PromptFile, inputs: Readonly<Record<string,
   if (prompt === undefined) return { prompt: { messages: [{ role: 'user', text: file.text }], tools: [] }, unrendered: [] };
   const rendered = render(file, prompt, { values: { ...sampleInputs(prompt), ...inputs }, clock, nonce: '00000000-0000-4000-8000-000000000000' });
   return { prompt: { ...rendered.chat, tools: toolsOf(prompt) }, unrendered: rendered.unrendered };
+}
+
+/** Parses a file and renders its first prompt for a probe with the file's own samples; what is no prompt file is one user message. */
+export function renderFile(text: string, path: string, readFile: (path: string) => string | null = () => null, inputs: Readonly<Record<string, unknown>> = {}, clock = Date.now()): { readonly prompt: ChatPrompt; readonly unrendered: readonly string[] } {
+  const file = parsePromptFile(text, path, { readFile });
+  const whole = { prompt: { messages: [{ role: 'user' as const, text }], tools: [] }, unrendered: [] };
+  if (file === null || file.prompts.length === 0) return whole;
+  const rendered = renderForProbe(file, inputs, clock);
+  return rendered.prompt.messages.length === 0 ? whole : rendered;
 }
 
 /** Tool definitions of a request body, or none. */

@@ -7,8 +7,8 @@ import { clockByFormat, formatClass, judgeCall, judgeName, snake } from './vocab
 
 /** What the user says about variables. */
 export interface VolatilityOptions {
-  /** Class of a variable by name (`firstToken.prefix.variables`). */
-  readonly variables?: Readonly<Record<string, Volatility>>;
+  /** Class of a variable by name (`firstToken.prefix.variables`); words that are no class are ignored. */
+  readonly variables?: Readonly<Record<string, string>>;
 }
 
 const order: readonly Volatility[] = ['constant', 'deploy', 'unknown', 'session', 'day', 'minute', 'request'];
@@ -79,7 +79,10 @@ class Judge {
 
   constructor(prompt: Prompt, pragmas: readonly Pragma[], options: VolatilityOptions) {
     this.prompt = prompt;
-    for (const [name, volatility] of Object.entries(options.variables ?? {})) this.overrides.set(plainName(name), { volatility, evidence: 'setting' });
+    for (const [name, word] of Object.entries(options.variables ?? {})) {
+      const volatility = order.find((v) => v === word);
+      if (volatility !== undefined) this.overrides.set(plainName(name), { volatility, evidence: 'setting' });
+    }
     for (const pragma of pragmas) if (pragma.pragma === 'variable') this.overrides.set(plainName(pragma.name), { volatility: pragma.volatility, evidence: 'pragma' });
     for (const variable of prompt.variables) this.variables.set(plainName(variable.name), variable);
   }

@@ -217,7 +217,6 @@ class StreamDecoder implements Decoder, FrameSink {
   #bodySize = 0;
   readonly #stray: string[] = [];
   #straySize = 0;
-  #strayJunk = false;
   #lastTwo: readonly number[] = [];
 
   #reads = 0;
@@ -240,8 +239,8 @@ class StreamDecoder implements Decoder, FrameSink {
   readonly #tools = new Map<string | number, { name: string; arguments: string[]; whole: string }>();
   readonly #flags = new Set<string>();
   readonly #timings = new Map<string, ServerTiming>();
-  #usage: Usage = {};
-  #countedUsage: Usage = {};
+  readonly #usage: { -readonly [K in keyof Usage]: Usage[K] } = {};
+  readonly #countedUsage: { -readonly [K in keyof Usage]: Usage[K] } = {};
   #reasoningSeen = false;
   #finish: string | null = null;
   #whole = false;
@@ -291,7 +290,7 @@ class StreamDecoder implements Decoder, FrameSink {
     } else if (this.#binary.leftOver()) this.#unterminatedLoss = true;
     this.#settleHeld();
     this.#settleStray();
-    if (!this.#thinking.settled) this.#thinking.end();
+    this.#thinking.end();
     this.#closed = { at: stamp, clean: closed === 'clean' };
     return this.#whole ? [] : this.#arrivals.slice(before);
   }
@@ -371,9 +370,7 @@ class StreamDecoder implements Decoder, FrameSink {
         else this.#value(data, unterminated);
       },
       closed: () => this.terminal(),
-      junk: () => {
-        this.#strayJunk = true;
-      },
+      junk: () => this.malformed('There is text between the JSON values.'),
       overflow: () => this.#overflow(),
     });
   }
@@ -487,33 +484,36 @@ class StreamDecoder implements Decoder, FrameSink {
       this.#thinking.separate();
     }
     let tag = false;
-    if (part.text !== '' && !this.#thinking.settled) {
+    if (part.text !== '' && !this.#thinking.plain(part.text)) {
       const split = this.#thinking.split(part.text);
       part.text = split.text;
       part.reasoning += split.reasoning;
       tag = split.tag;
       if (tag || split.reasoning !== '') this.#reasoningSeen = true;
     }
-    const kinds: Part[] = [];
-    if (part.text !== '') kinds.push('text');
-    if (this.#hasTool) kinds.push('tool');
-    if (part.reasoning !== '') kinds.push('reasoning');
-    let kind: DeltaKind | undefined = kinds[0];
-    if (kind === undefined && tag) kind = 'reasoning';
-    if (kind === undefined && this.#otherChoice > 0) kind = this.#otherKind;
-    if (kind === undefined && this.#counts.tokensWithoutContent(this.#reasoningSeen) >= 1) kind = 'token';
-    if (kind !== undefined) {
-      const text = kind === 'token' ? '' : part[kind];
-      const arrival: OpenArrival = { t, read, frame, kind, text, tokens: this.#counts.commit(this.#arrivals.length) };
-      const beside = kinds[1];
-      if (beside !== undefined) arrival.beside = { kind: beside, text: kinds.slice(1).map((k) => part[k]).join('') };
-      if (kinds.length === 0 && this.#otherChoice > 0) arrival.choice = this.#otherChoice;
+    const kind = this.#kind(tag);
+    if (kind !== null) {
+      const tokens = this.#counts.commit(this.#arrivals.length);
+      const arrival: OpenArrival = { t, read, frame, kind, text: kind === 'token' ? '' : part[kind], tokens };
+      if (this.#otherChoice > 0 && part.text === '' && part.reasoning === '' && !this.#hasTool) arrival.choice = this.#otherChoice;
+      if (kind !== 'reasoning' && part.reasoning !== '') arrival.beside = { kind: 'reasoning', text: part.reasoning };
+      else if (kind === 'text' && this.#hasTool) arrival.beside = { kind: 'tool', text: part.tool };
       this.#arrivals.push(arrival);
-      if (!this.#whole) this.#maxInRead = Math.max(this.#maxInRead, ++this.#inRead);
+      if (!this.#whole && ++this.#inRead > this.#maxInRead) this.#maxInRead = this.#inRead;
       part.text = part.reasoning = part.tool = '';
     }
     this.#hasTool = false;
     this.#otherChoice = 0;
+  }
+
+  /** What the frame in hand is a delta of; null = of nothing. */
+  #kind(tag: boolean): DeltaKind | null {
+    const part = this.#part;
+    if (part.text !== '') return 'text';
+    if (this.#hasTool) return 'tool';
+    if (part.reasoning !== '' || tag) return 'reasoning';
+    if (this.#otherChoice > 0) return this.#otherKind;
+    return this.#counts.tokensWithoutContent(this.#reasoningSeen) >= 1 ? 'token' : null;
   }
 
   // ---- the end
@@ -523,7 +523,6 @@ class StreamDecoder implements Decoder, FrameSink {
     const held = this.#held;
     this.#held = null;
     if (held === null) return;
-    if (this.#strayJunk) this.#flags.add('stray-text');
     const json = parsed(held.data);
     if (json === undefined) {
       this.#raw = held.data;
@@ -559,32 +558,47 @@ class StreamDecoder implements Decoder, FrameSink {
     if (this.#stray.length === 0) return;
     const rest: string[] = [];
     for (const line of this.#stray) {
+      this.#raw = line;
       const field = /^error\s*:\s*(\S.*)$/is.exec(line);
-      if (field === null) rest.push(line);
-      else {
-        this.#raw = line;
-        this.error(messageOfBody(field[1]!) ?? 'The server sent an error field.');
-      }
+      const alone = errorInFrame(parsed(line), '');
+      if (field !== null) this.error(messageOfBody(field[1]!) ?? 'The server sent an error field.');
+      else if (alone !== null) this.error(alone);
+      else rest.push(line);
     }
-    this.#raw = rest.join('\n');
-    let bare = false;
+    if (rest.length === 0) return;
+    const text = rest.join('\n');
+    this.#raw = text;
+    const json = parsed(text);
+    if (json !== undefined && this.#frames === 0) this.#wholeBody(json, text);
+    else if (json !== undefined) this.#bareJson(json, text);
+    else {
+      const found = this.#bareValues(text);
+      if (!found || this.#dialect.framing === 'ndjson') this.#strayText(text);
+    }
+  }
+
+  /** Bare JSON values with other lines among them; false when there is none. */
+  #bareValues(text: string): boolean {
+    let found = false;
     const framer = valueFramer(false, {
       value: (data, unterminated) => {
-        const json = parsed(data);
-        if (unterminated || json === undefined) return;
-        bare = true;
-        if (this.#frames === 0) this.#wholeBody(json, data);
-        else this.#bareJson(json, data);
+        const json = unterminated ? undefined : parsed(data);
+        if (json === undefined) return;
+        found = true;
+        this.#bareJson(json, data);
       },
       closed: () => undefined,
       junk: () => undefined,
       overflow: () => undefined,
     });
-    framer.push(this.#raw);
+    framer.push(text);
     framer.end();
-    if (bare || rest.length === 0) return;
+    return found;
+  }
+
+  #strayText(text: string): void {
     this.#flags.add('stray-text');
-    const title = titleOf(this.#raw);
+    const title = titleOf(text);
     if (this.#dialect.framing === 'ndjson' || title !== null) this.malformed(title === null ? 'A line is not JSON.' : `An HTML page came inside the stream: ${title}.`);
   }
 
@@ -768,8 +782,12 @@ class StreamDecoder implements Decoder, FrameSink {
   }
 
   usage(usage: Usage, from?: 'server-count'): void {
-    if (from === undefined) this.#usage = { ...this.#usage, ...usage };
-    else this.#countedUsage = { ...this.#countedUsage, ...usage };
+    const last = from === undefined ? this.#usage : this.#countedUsage;
+    if (usage.prompt !== undefined) last.prompt = usage.prompt;
+    if (usage.output !== undefined) last.output = usage.output;
+    if (usage.reasoning !== undefined) last.reasoning = usage.reasoning;
+    if (usage.cached !== undefined) last.cached = usage.cached;
+    if (usage.cacheWrite !== undefined) last.cacheWrite = usage.cacheWrite;
   }
 
   timing(timing: ServerTiming): void {

@@ -44,9 +44,11 @@ export class InlineThinking {
     if (this.#state !== 'inside') this.#state = 'off';
   }
 
-  /** True while no text needs looking at. */
-  get settled(): boolean {
-    return this.#state === 'off';
+  /** True for text that cannot be part of a tag; it needs no `split`. */
+  plain(text: string): boolean {
+    if (this.#state !== 'watch' || this.#tail !== '' || text.includes('<')) return this.#state === 'off';
+    this.#remember(text);
+    return true;
   }
 
   split(text: string): Split {

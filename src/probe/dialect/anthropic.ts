@@ -1,5 +1,5 @@
 import type { Dialect, Frame, FrameReader, FrameSink, Usage } from './dialect';
-import { at, count, defined, list, object, string, type JsonObject } from './json';
+import { at, count, list, object, string, type JsonObject } from './json';
 import { endpointUrl, post, systemAndTurns, toolParts } from './request';
 
 const structure: ReadonlySet<string> = new Set(['message_start', 'content_block_start', 'content_block_stop', 'ping', 'message_delta', 'message_stop', 'error']);
@@ -80,13 +80,13 @@ class MessagesReader implements FrameReader {
     this.#read = count(usage['cache_read_input_tokens']) ?? this.#read;
     this.#written = count(usage['cache_creation_input_tokens']) ?? this.#written;
     const prompt = this.#input === undefined ? undefined : this.#input + (this.#read ?? 0) + (this.#written ?? 0);
-    const told: Usage = defined({
+    const told: Usage = {
       prompt,
       output: count(usage['output_tokens']),
       reasoning: count(at(usage, 'output_tokens_details', 'thinking_tokens')),
       cached: this.#read,
       cacheWrite: this.#written,
-    });
+    };
     this.#sink.usage(told);
   }
 

@@ -1,5 +1,5 @@
 import type { Dialect, Frame, FrameReader, FrameSink, RequestInput } from './dialect';
-import { at, count, defined, list, object, string, type JsonObject } from './json';
+import { at, count, list, object, string, type JsonObject } from './json';
 import { messageIn } from '../serverError';
 import { bearer, post, systemAndTurns, toolParts } from './request';
 
@@ -69,7 +69,7 @@ class ConverseReader implements FrameReader {
     const input = count(usage?.['inputTokens']);
     const read = count(usage?.['cacheReadInputTokens']);
     const written = count(usage?.['cacheWriteInputTokens']);
-    this.#sink.usage(defined({ prompt: input === undefined ? undefined : input + (read ?? 0) + (written ?? 0), output: count(usage?.['outputTokens']), cached: read, cacheWrite: written }));
+    this.#sink.usage({ prompt: input === undefined ? undefined : input + (read ?? 0) + (written ?? 0), output: count(usage?.['outputTokens']), cached: read, cacheWrite: written });
   }
 
   whole(json: unknown): boolean {

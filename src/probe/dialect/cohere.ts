@@ -1,5 +1,5 @@
 import type { Dialect, Frame, FrameReader, FrameSink } from './dialect';
-import { at, count, defined, list, object, string, type JsonObject } from './json';
+import { at, count, list, object, string, type JsonObject } from './json';
 import { bearer, chatMessages, endpointUrl, post } from './request';
 
 const structure = /^(?:message-start|content-start|content-end|tool-call-end|citation-start|citation-end|debug)$/;
@@ -52,7 +52,7 @@ class CohereReader implements FrameReader {
   #usage(usage: JsonObject | null): void {
     const output = count(at(usage, 'tokens', 'output_tokens')) ?? count(at(usage, 'billed_units', 'output_tokens'));
     const prompt = count(at(usage, 'tokens', 'input_tokens')) ?? count(at(usage, 'billed_units', 'input_tokens'));
-    this.#sink.usage(defined({ prompt, output, cached: count(usage?.['cached_tokens']) }));
+    this.#sink.usage({ prompt, output, cached: count(usage?.['cached_tokens']) });
   }
 
   whole(json: unknown): boolean {

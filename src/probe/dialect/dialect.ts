@@ -57,11 +57,11 @@ export interface Frame {
 
 /** Token counts as the server reports them, normalised: `output` includes reasoning, `prompt` includes cached. Absent = not told. */
 export interface Usage {
-  readonly prompt?: number;
-  readonly output?: number;
-  readonly reasoning?: number;
-  readonly cached?: number;
-  readonly cacheWrite?: number;
+  readonly prompt?: number | undefined;
+  readonly output?: number | undefined;
+  readonly reasoning?: number | undefined;
+  readonly cached?: number | undefined;
+  readonly cacheWrite?: number | undefined;
 }
 
 /** Token sources that count the tokens of one frame. */

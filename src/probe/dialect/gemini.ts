@@ -1,5 +1,5 @@
 import type { Dialect, FrameReader, FrameSink, GrowthIsToken, RequestInput } from './dialect';
-import { at, count, defined, list, object, string, type JsonObject } from './json';
+import { at, count, list, object, string, type JsonObject } from './json';
 import { post, systemAndTurns, toolParts } from './request';
 
 /** Finish reasons as `enum-encoding=int` numbers them. */
@@ -75,7 +75,7 @@ class GeminiReader implements FrameReader {
     const visible = count(usage['candidatesTokenCount']);
     const thoughts = count(usage['thoughtsTokenCount']);
     const output = visible === undefined && thoughts === undefined ? undefined : (visible ?? 0) + (thoughts ?? 0);
-    this.#sink.usage(defined({ prompt: count(usage['promptTokenCount']), output, reasoning: thoughts, cached: count(usage['cachedContentTokenCount']) }));
+    this.#sink.usage({ prompt: count(usage['promptTokenCount']), output, reasoning: thoughts, cached: count(usage['cachedContentTokenCount']) });
     if (output !== undefined) this.#sink.running(output, 'usage-difference', growth, thoughts);
   }
 }

@@ -33,8 +33,3 @@ export function at(value: unknown, ...path: readonly string[]): unknown {
   }
   return here;
 }
-
-/** A copy without the keys whose value is undefined, so that "not told" stays absent. */
-export function defined<T extends Readonly<Record<string, unknown>>>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as { [K in keyof T]?: Exclude<T[K], undefined> };
-}

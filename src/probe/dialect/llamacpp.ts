@@ -1,5 +1,5 @@
 import type { Dialect, FrameReader, FrameSink } from './dialect';
-import { at, count, defined, list, object, string, type JsonObject } from './json';
+import { at, count, list, object, string, type JsonObject } from './json';
 import { tellTimings } from './openaiUsage';
 import { bearer, endpointUrl, post, promptText } from './request';
 
@@ -34,7 +34,7 @@ class CompletionReader implements FrameReader {
     tellTimings(this.#sink, event['timings'], stops ? 'if-continuous' : 'yes');
     const timed = count(at(event, 'timings', 'predicted_n')) !== undefined;
     if (!timed && predicted !== undefined) this.#sink.running(predicted, 'server-count', stops ? 'if-continuous' : 'yes');
-    this.#sink.usage(defined({ prompt: count(event['tokens_evaluated']), output: predicted }), 'server-count');
+    this.#sink.usage({ prompt: count(event['tokens_evaluated']), output: predicted }, 'server-count');
   }
 
   whole(json: unknown): boolean {

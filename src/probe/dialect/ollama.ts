@@ -1,6 +1,6 @@
 import type { ServerTiming } from '../../report/sample';
 import type { Dialect, FrameReader, FrameSink, HeaderList, RequestInput } from './dialect';
-import { count, defined, list, object, string, type JsonObject } from './json';
+import { count, list, object, string, type JsonObject } from './json';
 import { bearer, chatMessages, post, promptText } from './request';
 
 /** Durations of the last line, in ns. */
@@ -42,7 +42,7 @@ class OllamaReader implements FrameReader {
   /** `prompt_eval_count` is left out when nothing was evaluated; that means unknown here, not 0. */
   #done(line: JsonObject): void {
     this.#sink.finish(string(line['done_reason']) || 'stop');
-    this.#sink.usage(defined({ prompt: count(line['prompt_eval_count']), output: count(line['eval_count']) }));
+    this.#sink.usage({ prompt: count(line['prompt_eval_count']), output: count(line['eval_count']) });
     for (const [name, covers] of Object.entries(durations)) {
       const ns = count(line[name]);
       if (ns !== undefined) this.#sink.timing({ name, ms: ns / 1e6, covers });

@@ -89,8 +89,12 @@ class ChatReader implements FrameReader {
   /** Usage and timings, wherever this server puts them. */
   #accounts(chunk: JsonObject, choices: readonly unknown[], growth: GrowthIsToken): boolean {
     let known = false;
-    const usages = [at(chunk, 'x_groq', 'usage'), at(choices[0], 'usage'), chunk['usage']].filter((usage) => usage !== undefined && usage !== null);
-    usages.forEach((usage, at) => (known = tellUsage(this.#sink, usage, at === usages.length - 1 ? growth : null) || known));
+    const grouped = chunk['x_groq'] === undefined ? undefined : at(chunk, 'x_groq', 'usage');
+    const first = object(choices[0])?.['usage'];
+    const own = chunk['usage'];
+    if (grouped !== undefined && grouped !== null) known = tellUsage(this.#sink, grouped, (own ?? first) ? null : growth) || known;
+    if (first !== undefined && first !== null) known = tellUsage(this.#sink, first, own ? null : growth) || known;
+    if (own !== undefined && own !== null) known = tellUsage(this.#sink, own, growth) || known;
     // Frames of prompt progress carry timings, but generate nothing.
     const progress = chunk['prompt_progress'] !== undefined && chunk['prompt_progress'] !== null;
     if (chunk['timings'] !== undefined) known = tellTimings(this.#sink, chunk['timings'], progress ? 'no' : growth) || known;
@@ -120,10 +124,10 @@ class ChatReader implements FrameReader {
   #delta(delta: JsonObject, index: number): void {
     const reasoning = reasoningText(delta);
     if (reasoning !== '') this.#say('reasoning', reasoning, index);
-    else if (list(delta['reasoning_details']).some((d) => string(object(d)?.['type']).endsWith('encrypted'))) this.#sink.flag('encrypted-reasoning');
+    else if (delta['reasoning_details'] !== undefined && list(delta['reasoning_details']).some((d) => string(object(d)?.['type']).endsWith('encrypted'))) this.#sink.flag('encrypted-reasoning');
     this.#content(delta['content'], index);
     this.#say('text', string(delta['refusal']), index);
-    this.#toolCalls(delta, index);
+    if (delta['tool_calls'] !== undefined || delta['function_call'] !== undefined) this.#toolCalls(delta, index);
   }
 
   #say(kind: 'text' | 'reasoning', text: string, index: number): void {
@@ -214,10 +218,8 @@ class ChatReader implements FrameReader {
 
 /** Reasoning goes by four names; where a server fills several they repeat each other, so the first that says anything counts. */
 function reasoningText(delta: JsonObject): string {
-  for (const name of ['reasoning_content', 'reasoning', 'thinking']) {
-    const value = string(delta[name]);
-    if (value !== '') return value;
-  }
+  const told = string(delta['reasoning_content']) || string(delta['reasoning']) || string(delta['thinking']);
+  if (told !== '' || delta['reasoning_details'] === undefined) return told;
   return list(delta['reasoning_details'])
     .map((detail) => string(object(detail)?.['text']) || string(object(detail)?.['summary']))
     .join('');

@@ -23,6 +23,9 @@ const places: readonly { readonly path: readonly string[]; readonly unit: number
 
 /** Hands every duration a frame carries to the sink, under its own name and path. */
 export function tellFrameTimings(sink: FrameSink, frame: JsonObject): void {
+  // Nearly every frame carries none; the names are spelled out because this runs for each.
+  const any = frame['usage'] ?? frame['x_groq'] ?? frame['time_info'] ?? frame['sla_metrics'] ?? frame['metrics'] ?? frame['nvext'] ?? frame['stats'] ?? frame['perf_metrics'];
+  if (any === undefined || any === null) return;
   for (const { path, unit, names } of places) {
     if (frame[path[0]!] === undefined || frame[path[0]!] === null) continue;
     const place = object(at(frame, ...path));

@@ -1,5 +1,5 @@
 import type { FrameSink, GrowthIsToken, Usage } from './dialect';
-import { at, count, defined, object } from './json';
+import { at, count, object } from './json';
 
 /**
  * A `usage` object of OpenAI and its look-alikes, normalised. Cached tokens go by many names. xAI's `completion_tokens` excludes
@@ -21,7 +21,7 @@ export function openaiUsage(value: unknown, flag: (flag: string) => void): Usage
       flag('completion-excludes-reasoning');
     } else if (total !== prompt + completion && total > 0) flag('total-does-not-add-up');
   }
-  return defined({ prompt, output, reasoning, cached: cachedTokens(usage), cacheWrite: count(at(usage, 'prompt_tokens_details', 'cache_write_tokens')) });
+  return { prompt, output, reasoning, cached: cachedTokens(usage), cacheWrite: count(at(usage, 'prompt_tokens_details', 'cache_write_tokens')) };
 }
 
 function cachedTokens(usage: Readonly<Record<string, unknown>>): number | undefined {
@@ -52,11 +52,14 @@ export function tellTimings(sink: FrameSink, value: unknown, growth: GrowthIsTok
   if (timings === null || predicted === undefined) return false;
   const cached = count(timings['cache_n']);
   const evaluated = count(timings['prompt_n']);
-  sink.usage(defined({ prompt: evaluated === undefined ? undefined : evaluated + (cached ?? 0), output: predicted, cached }), 'server-count');
+  sink.usage({ prompt: evaluated === undefined ? undefined : evaluated + (cached ?? 0), output: predicted, cached }, 'server-count');
   sink.running(predicted, 'server-count', growth);
-  for (const name of ['prompt_ms', 'predicted_ms'] as const) {
-    const ms = count(timings[name]);
-    if (ms !== undefined) sink.timing({ name: `timings.${name}`, ms, covers: coverage[name] });
+  // With timings in every frame the durations are those so far; the frame that ends the answer has the last.
+  if (growth !== 'yes') {
+    for (const name of ['prompt_ms', 'predicted_ms'] as const) {
+      const ms = count(timings[name]);
+      if (ms !== undefined) sink.timing({ name: `timings.${name}`, ms, covers: coverage[name] });
+    }
   }
   return true;
 }

@@ -1,5 +1,5 @@
 import type { Dialect, FrameReader, FrameSink } from './dialect';
-import { count, defined, object, string, type JsonObject } from './json';
+import { count, object, string, type JsonObject } from './json';
 import { bearer, endpointUrl, post, promptText } from './request';
 
 /** Reads `/generate` events. `text` is the whole answer so far, or with `--incremental-streaming-output` only the new piece. */
@@ -57,7 +57,7 @@ class GenerateReader implements FrameReader {
 
   #meta(meta: JsonObject, stops: boolean): void {
     const output = count(meta['completion_tokens']);
-    this.#sink.usage(defined({ prompt: count(meta['prompt_tokens']), output, cached: count(meta['cached_tokens']), reasoning: count(meta['reasoning_tokens']) }));
+    this.#sink.usage({ prompt: count(meta['prompt_tokens']), output, cached: count(meta['cached_tokens']), reasoning: count(meta['reasoning_tokens']) });
     if (output !== undefined) this.#sink.running(output, 'usage-difference', stops ? 'if-continuous' : 'yes');
     const latency = count(meta['e2e_latency']);
     if (latency !== undefined) this.#sink.timing({ name: 'meta_info.e2e_latency', ms: latency * 1000, covers: 'total' });

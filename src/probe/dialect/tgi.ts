@@ -1,5 +1,5 @@
 import type { Dialect, FrameReader, FrameSink } from './dialect';
-import { at, count, defined, object, string, type JsonObject } from './json';
+import { at, count, object, string, type JsonObject } from './json';
 import { bearer, endpointUrl, post, promptText } from './request';
 
 /** Reads `/generate_stream` events: one token each, special ones without text; the last holds the whole text again. */
@@ -29,7 +29,7 @@ class GenerateReader implements FrameReader {
   #details(details: JsonObject | null): void {
     const reason = string(details?.['finish_reason']);
     if (reason !== '') this.#sink.finish(reason);
-    this.#sink.usage(defined({ prompt: count(details?.['input_length']), output: count(details?.['generated_tokens']) }));
+    this.#sink.usage({ prompt: count(details?.['input_length']), output: count(details?.['generated_tokens']) });
   }
 
   whole(json: unknown): boolean {

@@ -196,7 +196,7 @@ describe('decode: reports from the field', () => {
 
   it('21 a bare JSON error without `data:` is not dropped, whole or cut from its line end', () => {
     const wire = 'data: {"candidates":[{"content":{"parts":[{"text":"First"}]},"finishReason":"STOP"}]}\n\n{\n  "error": {\n    "code": 499,\n    "message": "Cancelled."\n  }\n}';
-    for (const reads of [[wire], [wire.slice(0, -1), '}'], wire.split(/(?<=\n)/), [...wire]]) {
+    for (const reads of [[wire], [wire.slice(0, -1), '}'], wire.split(/(?<=\n)/), Array.from(wire)]) {
       const decoded = decodeText('gemini', reads);
       assert.deepEqual([decoded.outcome.kind, decoded.outcome.message, decoded.text], ['stream-error', 'Cancelled.', 'First']);
     }
@@ -307,7 +307,7 @@ describe('decode: errors inside a 200, no shape a success', () => {
   for (const [name, id, wire, message] of shapes) {
     it(name, () => {
       const before = start[id] ?? '';
-      for (const reads of [[before + wire], [...(before + wire)]]) {
+      for (const reads of [[before + wire], Array.from(before + wire)]) {
         const decoded = decodeText(id, reads.filter((read) => read !== ''));
         assert.deepEqual([decoded.outcome.kind, decoded.outcome.message], ['stream-error', message]);
       }
@@ -359,7 +359,7 @@ describe('decode: bodies that are no stream', () => {
 
   it('one JSON body is `not-streaming`: text and usage, no deltas', () => {
     for (const body of [JSON.stringify(answer), JSON.stringify(answer, null, 2), `\n${JSON.stringify(answer)}\n`]) {
-      const decoded = decodeText('openai-chat', [...body]);
+      const decoded = decodeText('openai-chat', Array.from(body));
       assert.deepEqual([decoded.outcome.kind, decoded.text, decoded.arrivals.length, decoded.outputTokens.count, decoded.end], ['not-streaming', 'Hi', 0, 1, body.length + 1]);
     }
   });

@@ -1,0 +1,432 @@
+/** Quick fixes for changing places and structure findings: plain text edits with a title and a preview. Nothing here is applied on save. */
+import { findNodeAtLocation, getNodeValue, parseTree, type Node } from 'jsonc-parser';
+import type { ChangingPlace, PrefixReport } from './prefix';
+import type { FormatId, Part, Piece, Place, Prompt, PromptFile, Span, Volatility } from './prompt';
+import { formatClass } from './vocabulary';
+
+/** Replaces `[start, end)` of the file (UTF-16 units) by `text`. Edits of one fix never overlap. */
+export interface TextEdit extends Place {
+  readonly text: string;
+}
+
+/** What a fix does, for grouping and tests. */
+export type FixKind = 'move-behind' | 'move-to-user' | 'coarsen' | 'split' | 'marker' | 'sort-tools' | 'classify' | 'ignore';
+
+/** A fix that edits the file, or one that changes a setting. */
+export type Fix =
+  | { readonly kind: FixKind; readonly title: string; /** Removed and added lines, each behind `− ` or `+ `. */ readonly preview: string; readonly edits: readonly TextEdit[] }
+  | { readonly kind: 'classify'; readonly title: string; readonly preview: string; readonly setting: { readonly key: 'firstToken.prefix.variables'; readonly name: string; readonly value: Volatility } };
+
+/** The text after a fix's edits. */
+export function applyEdits(text: string, edits: readonly TextEdit[]): string {
+  let out = '';
+  let at = 0;
+  for (const edit of [...edits].sort((a, b) => a.start - b.start || a.end - b.end)) {
+    out += text.slice(at, edit.start) + edit.text;
+    at = edit.end;
+  }
+  return out + text.slice(at);
+}
+
+function previewOf(text: string, edits: readonly TextEdit[]): string {
+  const shown = (sign: string, part: string) =>
+    part.trim() === ''
+      ? []
+      : part
+          .replace(/^\r?\n|\r?\n$/g, '')
+          .split(/\r?\n/)
+          .map((line) => `${sign} ${line}`);
+  return edits.flatMap((edit) => [...shown('−', text.slice(edit.start, edit.end)), ...shown('+', edit.text)]).join('\n');
+}
+
+const editFix = (kind: FixKind, title: string, text: string, edits: readonly TextEdit[]): Fix => ({ kind, title, preview: previewOf(text, edits), edits });
+
+/** What fixes are made for. */
+export interface FixContext {
+  readonly file: PromptFile;
+  readonly prompt: Prompt;
+  readonly pieces: readonly Piece[];
+  readonly report: PrefixReport;
+}
+
+const isContent = (span: Span) => span.kind === 'literal' || span.kind === 'raw' || span.kind === 'expression' || span.kind === 'control' || span.kind === 'include' || span.kind === 'media';
+
+/** Where the source of a literal's index stands. */
+function sourceAt(span: Extract<Span, { kind: 'literal' | 'raw' }>, index: number): number {
+  const pair = span.map?.findLast(([from]) => from <= index);
+  return pair === undefined ? span.start + index : pair[1] + (index - pair[0]);
+}
+
+/** Where the text of a part ends in the file, white space at the end left out; null when it has none. */
+function contentEnd(part: Part): number | null {
+  for (const span of [...part.spans].reverse()) {
+    if (!isContent(span)) continue;
+    if (span.kind !== 'literal' && span.kind !== 'raw') return span.end;
+    const length = span.text.trimEnd().length;
+    if (length > 0) return sourceAt(span, length - 1) + 1;
+  }
+  return null;
+}
+
+/** The stretch of plain text and expressions around a place that can be cut anywhere: no control tags, marks or comments in it. */
+function freeStretch(part: Part, at: number): Place | null {
+  const index = part.spans.findIndex((span) => span.start <= at && at < span.end);
+  if (index < 0) return null;
+  let [from, to] = [index, index];
+  const free = (span: Span | undefined) => span !== undefined && (span.kind === 'literal' || span.kind === 'expression');
+  if (!free(part.spans[index])) return null;
+  while (free(part.spans[from - 1])) from -= 1;
+  while (free(part.spans[to + 1])) to += 1;
+  return { start: part.spans[from]?.start ?? at, end: part.spans[to]?.end ?? at };
+}
+
+/** How lines are broken where a part is written: real line breaks, `\n` inside a JSON or YAML string, or not at all. */
+type Breaks = 'lines' | 'escaped' | 'none';
+
+function breaksOf(file: PromptFile, part: Part): Breaks {
+  const { text } = file;
+  const sources = part.spans.filter(isContent).map((span) => ({ start: span.start, source: span.kind === 'literal' ? text.slice(span.start, span.end) : '' }));
+  if (sources.some(({ source }) => /[\r\n]/.test(source))) return 'lines';
+  if (sources.some(({ source }) => source.includes('\\n')) && sources.some(({ start: at }) => isQuoted(text, at))) return 'escaped';
+  const scalar = /\.(?:ya?ml|json)$/i.test(file.path) || jsonMarkers.has(file.format);
+  return scalar || sources.some(({ start: at }) => isQuoted(text, at)) ? 'none' : 'lines';
+}
+
+/** True when the text at an offset stands inside a quoted string that begins on its line. */
+function isQuoted(text: string, offset: number): boolean {
+  const line = text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset);
+  return /(?:^|[:[,]|-)\s*(?:"[^"]*|'[^']*)$/.test(line);
+}
+
+interface Unit extends Place {
+  /** What is written at the new place. */
+  readonly text: string;
+  readonly whole: 'line' | 'sentence' | 'value';
+}
+
+const longestLine = 240;
+
+/** The smallest part of the text that can be moved with the place: its line, else its sentence, else the value alone. */
+function unitAround(file: PromptFile, part: Part, place: Place): Unit | null {
+  const { text } = file;
+  const stretch = freeStretch(part, place.start);
+  if (stretch === null || place.end > stretch.end) return null;
+  const breaks = breaksOf(file, part);
+  const line = breaks === 'none' ? stretch : lineIn(text, stretch, place, breaks);
+  const whole = text.slice(line.start, line.end);
+  const alone = line.start <= stretch.start && line.end >= stretch.end;
+  if (breaks !== 'none' && !alone && whole.length <= longestLine) return { ...withBreak(text, stretch, line, breaks), text: whole.trim(), whole: 'line' };
+  const sentence = sentenceIn(text, line, place);
+  const said = text.slice(sentence.start, sentence.end);
+  if (sentence.start <= stretch.start && sentence.end >= stretch.end) return null;
+  return { start: sentence.start, end: sentence.end + (/^[ \t]+/.exec(text.slice(sentence.end, line.end))?.[0].length ?? 0), text: said.trim(), whole: said.trim() === text.slice(place.start, place.end) ? 'value' : 'sentence' };
+}
+
+function lineIn(text: string, stretch: Place, place: Place, breaks: Breaks): Place {
+  const mark = breaks === 'escaped' ? '\\n' : '\n';
+  const before = text.lastIndexOf(mark, place.start - 1);
+  const after = text.indexOf(mark, place.end);
+  const start = Math.max(stretch.start, before < 0 ? 0 : before + mark.length);
+  const end = Math.min(stretch.end, after < 0 ? text.length : after);
+  return { start, end: text[end - 1] === '\r' ? end - 1 : end };
+}
+
+/** The line with one of its line breaks and its indentation, so that no empty line is left. */
+function withBreak(text: string, stretch: Place, line: Place, breaks: Breaks): Place {
+  if (breaks === 'escaped') return text.startsWith('\\n', line.end) && line.end < stretch.end ? { start: line.start, end: line.end + 2 } : line;
+  const indent = /[ \t]*$/.exec(text.slice(0, line.start))?.[0].length ?? 0;
+  const atStart = line.start - indent === 0 || text[line.start - indent - 1] === '\n';
+  const lineBreak = /^\r?\n/.exec(text.slice(line.end))?.[0].length ?? 0;
+  return { start: atStart ? line.start - indent : line.start, end: line.end + lineBreak };
+}
+
+function sentenceIn(text: string, line: Place, place: Place): Place {
+  const before = [...text.slice(line.start, place.start).matchAll(/[.!?]["')\]]*[ \t]+/g)].at(-1);
+  const after = /[.!?]["')\]]*(?=\s|$)/.exec(text.slice(place.end, line.end));
+  return { start: before === undefined ? line.start : line.start + before.index + before[0].length, end: after === null ? line.end : place.end + after.index + after[0].length };
+}
+
+/** The edit that writes a unit behind the text of a part, in the way that part breaks its lines; null when its quotes forbid it. */
+function writeAtEnd(file: PromptFile, part: Part, unit: Unit, from: Part): TextEdit | null {
+  const at = contentEnd(part);
+  if (at === null) return null;
+  const breaks = breaksOf(file, part);
+  if (part !== from && breaks !== breaksOf(file, from) && /["'\\]/.test(unit.text)) return null;
+  if (unit.whole !== 'line' && part === from) return { start: at, end: at, text: ` ${unit.text}` };
+  const indent = /^[ \t]*/.exec(file.text.slice(file.text.lastIndexOf('\n', at - 1) + 1, at))?.[0] ?? '';
+  const eol = file.text.includes('\r\n') ? '\r\n' : '\n';
+  const separator = breaks === 'lines' ? `${eol}${indent}` : breaks === 'escaped' ? '\\n' : ' ';
+  return { start: at, end: at, text: `${separator}${unit.text}` };
+}
+
+const movable = (piece: Piece) => piece.kind === 'value' && !piece.foreign && piece.branches.length === 0 && piece.loop === 'constant' && piece.span.kind === 'expression';
+
+function moveFixes(place: ChangingPlace, piece: Piece, { file, prompt, pieces }: FixContext): Fix[] {
+  const part = prompt.parts[piece.part];
+  if (part === undefined || !movable(piece)) return [];
+  const unit = unitAround(file, part, place);
+  if (unit === null) return [];
+  const what = unit.whole === 'line' ? 'line' : unit.whole === 'sentence' ? 'sentence' : 'value';
+  const cut: TextEdit = { start: unit.start, end: unit.end, text: '' };
+  const fixes: Fix[] = [];
+  const own = writeAtEnd(file, part, unit, part);
+  const behind = pieces.some((p) => p.part === piece.part && p.kind === 'static' && p.end > unit.end && (p.foreign || file.text.slice(Math.max(p.start, unit.end), p.end).trim() !== ''));
+  if (own !== null && behind && own.start >= unit.end) fixes.push(editFix('move-behind', `Move the ${what} behind the static text`, file.text, [cut, own]));
+  const user = prompt.parts.findLast((p) => p.slot === 'messages' && p.role === 'user' && contentEnd(p) !== null);
+  if (user !== undefined && user !== part && prompt.parts.indexOf(user) > piece.part) {
+    const there = writeAtEnd(file, user, unit, part);
+    if (there !== null) fixes.push(editFix('move-to-user', `Move the ${what} into the last user message`, file.text, [cut, there]));
+  }
+  return fixes;
+}
+
+/** A date format without its time of day, or null when nothing sensible is left. */
+export function coarsenFormat(format: string): string | null {
+  if (formatClass(format) !== 'minute') return null;
+  const coarse = format.includes('%')
+    ? format
+        .replace(/%[-_#]?c/g, '%x')
+        .replace(/[\s,T:.-]*(?:\bat )?%[-_#]?[HIklMSfLpPXTRrsQNzZ]/g, '')
+        .replace(/^[\s,:.-]+|[\s,:.TZ-]+$/g, '')
+    : format
+        .replace(/(?:\s*'T'|[\sT,:.-])*(?:HH?|hh?|kk?|mm|ss?|S+|tt|aa?|A|Z+|z+|XXX?|xxx?)(?![A-Za-z])/g, '')
+        .replace(/^[\s,:.-]+|[\s,:.-]+$/g, '');
+  if (coarse === '') return format.includes('%') ? '%Y-%m-%d' : 'yyyy-MM-dd';
+  return formatClass(coarse) === 'day' ? coarse : null;
+}
+
+/** Clock expressions without a format, and how the same language writes the date alone. */
+const coarser: readonly (readonly [RegExp, string])[] = [
+  [/\btime\.(?:now|utcnow|Now|UtcNow)\b/, 'time.Date'],
+  [/\bCURRENT_(?:DATETIME|TIME)\b/, 'CURRENT_DATE'],
+  [/\bnew Date\(\)\.toISOString\(\)(?!\.slice)/, 'new Date().toISOString().slice(0, 10)'],
+  [/\bnew Date\(\)\.toLocale(?:Time)?String\(/, 'new Date().toLocaleDateString('],
+  [/\b((?:datetime\.)?datetime\.(?:utcnow|now)\([^()]*\))\.isoformat\(\)/, '$1.date().isoformat()'],
+  [/\b((?:(?:datetime\.)?datetime\.)?(?:utcnow|now)\([^()]*\))(?!\.)/, "$1.strftime('%Y-%m-%d')"],
+];
+
+function coarsenFix(place: ChangingPlace, piece: Piece, { file }: FixContext): Fix[] {
+  if (place.judgement.volatility !== 'minute' || piece.foreign || piece.span.kind !== 'expression') return [];
+  const source = file.text.slice(place.start, place.end);
+  const { clockFormat } = piece.span;
+  const coarse = clockFormat === null ? null : coarsenFormat(clockFormat);
+  const at = clockFormat === null ? -1 : source.indexOf(clockFormat);
+  const title = 'Use the date without the time of day';
+  if (clockFormat !== null && coarse !== null && at >= 0) return [editFix('coarsen', title, file.text, [{ start: place.start + at, end: place.start + at + clockFormat.length, text: coarse }])];
+  if (clockFormat !== null) return [];
+  const rule = coarser.find(([pattern]) => pattern.test(source));
+  return rule === undefined ? [] : [editFix('coarsen', title, file.text, [{ start: place.start, end: place.end, text: source.replace(rule[0], rule[1]) }])];
+}
+
+/** How each format begins a message of a role at the start of a line; null where it cannot. */
+function roleLine(file: PromptFile, part: Part, role: string, indent: string): string | null {
+  switch (file.format) {
+    case 'prompty':
+      return `${role}:\n`;
+    case 'dotprompt':
+      return `{{role "${role === 'assistant' ? 'model' : role}"}}\n`;
+    case 'baml':
+      return `${indent}{{ _.role("${role}") }}\n`;
+    case 'semantic-kernel':
+      return file.text.slice(part.start, part.end).startsWith('<message') ? `</message>\n<message role="${role}">\n` : null;
+    case 'github-models': {
+      const item = /^([ \t]*)-[ \t]/.exec(file.text.slice(file.text.lastIndexOf('\n', part.start) + 1))?.[1];
+      return item === undefined || breaksOf(file, part) !== 'lines' ? null : `${item}- role: ${role}\n${item}  content: |\n`;
+    }
+    default:
+      return null;
+  }
+}
+
+function splitFix(place: ChangingPlace, piece: Piece, { file, prompt, report, pieces }: FixContext): Fix[] {
+  const part = prompt.parts[piece.part];
+  if (part === undefined || report.rule.family !== 'breakpoints' || piece.foreign || piece.branches.length > 0 || piece.loop !== 'constant') return [];
+  if (report.sameVariant.end?.start !== place.start) return [];
+  const stretch = freeStretch(part, place.start);
+  if (stretch === null || breaksOf(file, part) !== 'lines') return [];
+  const line = lineIn(file.text, stretch, place, 'lines');
+  const at = file.text.lastIndexOf('\n', line.start - 1) + 1;
+  const before = pieces.some((p) => p.part === piece.part && p.kind === 'static' && p.start < at && p.text.trim() !== '');
+  if (!before || file.text.slice(at, line.start).trim() !== '') return [];
+  // OpenAI places its breakpoint at the end of all leading system messages together, so the rest has to be a user message there.
+  const role = part.slot === 'system' && report.rule.breakpoints?.implicit === 'message-ends' ? 'user' : part.role;
+  const marked = roleLine(file, part, role, file.text.slice(at, line.start));
+  return marked === null ? [] : [editFix('split', `End the message before this line; the rest becomes a ${role} message`, file.text, [{ start: at, end: at, text: marked }])];
+}
+
+/** Fixes for one changing place, best first. Moving text can change what it means: show the preview. */
+export function placeFixes(place: ChangingPlace, context: FixContext, code: string | null): readonly Fix[] {
+  const piece = context.pieces[place.piece];
+  if (piece === undefined) return [];
+  const worth = place.changes && place.lostTokens > 0;
+  return [
+    ...(worth ? moveFixes(place, piece, context) : []),
+    ...coarsenFix(place, piece, context),
+    ...splitFix(place, piece, context),
+    ...classifyFixes(place),
+    ...ignoreFixes(context.file, place, code),
+  ];
+}
+
+function classifyFixes(place: ChangingPlace): Fix[] {
+  const { name, evidence } = place.judgement;
+  if (name === '' || evidence === 'pragma' || evidence === 'setting' || place.judgement.strength === 'certain') return [];
+  return (['constant', 'session'] as const)
+    .filter((value) => value !== place.judgement.volatility)
+    .map((value) => ({ kind: 'classify' as const, title: `Mark ${name} as ${value === 'constant' ? 'constant' : 'the same within a session'} (settings)`, preview: `+ "firstToken.prefix.variables": { "${name}": "${value}" }`, setting: { key: 'firstToken.prefix.variables' as const, name, value } }));
+}
+
+interface CommentStyle {
+  /** A comment that sends nothing, right behind an expression. */
+  readonly inline: ((text: string) => string) | null;
+  /** A comment line for the whole file, and where it goes. */
+  readonly line: (text: string) => string;
+  readonly top: (text: string) => number;
+}
+
+const start = (text: string) => (text.startsWith('\ufeff') ? 1 : 0);
+const afterFence = (text: string) => /^\ufeff?---[ \t]*\r?\n/.exec(text)?.[0].length ?? start(text);
+const hash = (text: string) => `# ${text}\n`;
+const html = (text: string) => `<!-- ${text} -->`;
+const jinja: CommentStyle = { inline: (text) => `{# ${text} #}`, line: (text) => `{# ${text} -#}\n`, top: start };
+const handlebars: CommentStyle = { inline: (text) => `{{! ${text} }}`, line: (text) => `{{! ${text} }}\n`, top: start };
+const hashTop: CommentStyle = { inline: null, line: hash, top: start };
+const frontMatter = (text: string) => afterFence(text) > start(text);
+
+/** Comments by format; null where a file of that kind has none. */
+function commentStyle(file: PromptFile): CommentStyle | null {
+  switch (file.format) {
+    case 'prompty':
+      return { inline: file.language === 'mustache' ? handlebars.inline : jinja.inline, line: hash, top: afterFence };
+    case 'dotprompt':
+      return frontMatter(file.text) ? { inline: handlebars.inline, line: hash, top: afterFence } : handlebars;
+    case 'handlebars':
+    case 'mustache':
+      return handlebars;
+    case 'jinja':
+    case 'chat-template':
+    case 'nunjucks':
+      return jinja;
+    case 'liquid': {
+      const comment = (text: string) => `{% comment %} ${text} {% endcomment %}`;
+      return { inline: comment, line: comment, top: start };
+    }
+    case 'github-models':
+      return hashTop;
+    case 'promptfoo':
+      return /\.ya?ml$/i.test(file.path) ? hashTop : jinja;
+    case 'semantic-kernel':
+    case 'langchain':
+      return /\.ya?ml$/i.test(file.path) ? hashTop : null;
+    case 'baml':
+      return { inline: jinja.inline, line: (text) => `// ${text}\n`, top: start };
+    case 'markdown':
+    case 'claude-markdown': {
+      if (frontMatter(file.text)) return { inline: null, line: hash, top: afterFence };
+      // CLAUDE.md loses its comments on loading; a command or skill would send them, but not its front matter.
+      const fenced = file.format === 'claude-markdown' && !/claude(?:\.local)?\.md$/i.test(file.path);
+      return { inline: null, line: fenced ? (text) => `---\n# ${text}\n---\n` : (text) => `${html(text)}\n`, top: start };
+    }
+    case 'poml':
+      return { inline: html, line: (text) => `${html(text)}\n`, top: start };
+    case 'python':
+      return { inline: null, line: hash, top: (text) => /^#!.*\r?\n/.exec(text)?.[0].length ?? start(text) };
+    case 'javascript':
+      return { inline: null, line: (text) => `// ${text}\n`, top: (text) => /^#!.*\r?\n/.exec(text)?.[0].length ?? start(text) };
+    case 'request-json':
+    case 'request-jsonl':
+    case 'text':
+      return null;
+  }
+}
+
+/** Fixes that silence a finding by a pragma in the file's own comments: here, this code in the file, everything in the file. */
+export function ignoreFixes(file: PromptFile, place: Place, code: string | null): readonly Fix[] {
+  const style = commentStyle(file);
+  if (style === null) return [];
+  const top = style.top(file.text);
+  const atTop = (pragma: string) => [{ start: top, end: top, text: style.line(pragma) }];
+  const here = style.inline === null ? [] : [editFix('ignore', 'Ignore here', file.text, [{ start: place.end, end: place.end, text: style.inline(`first-token: ignore-line${code === null ? '' : ` ${code}`}`) }])];
+  const rule = code === null ? [] : [editFix('ignore', `Ignore ${code} in this file`, file.text, atTop(`first-token: ignore ${code}`))];
+  return [...here, ...rule, editFix('ignore', 'Ignore this file', file.text, atTop('first-token: off'))];
+}
+
+type Marker = 'cache_control' | 'prompt_cache_breakpoint' | 'cachePoint';
+const markerValue: Readonly<Record<Marker, string>> = { cache_control: '{"type": "ephemeral"}', prompt_cache_breakpoint: '{"mode": "explicit"}', cachePoint: '{"type": "default"}' };
+
+/** Writes a marker on one JSON block: a string becomes a list of one text block, an object gets one more key. */
+function markJson(file: PromptFile, part: Part, marker: Marker): TextEdit | null {
+  const source = file.text.slice(part.start, part.end);
+  const node = parseTree(source);
+  if (node === undefined) return null;
+  if (marker === 'cachePoint') return node.type === 'object' ? { start: part.end, end: part.end, text: `, {"cachePoint": ${markerValue.cachePoint}}` } : null;
+  if (node.type === 'string') {
+    const type = /"input"\s*:/.test(file.text) && !/"messages"\s*:/.test(file.text) ? 'input_text' : 'text';
+    return { start: part.start, end: part.end, text: `[{"type": "${type}", "text": ${source}, "${marker}": ${markerValue[marker]}}]` };
+  }
+  const object = node.type === 'array' ? node.children?.at(-1) : node;
+  const last = object?.type === 'object' ? object.children?.at(-1) : undefined;
+  if (last === undefined) return null;
+  const at = part.start + last.offset + last.length;
+  return { start: at, end: at, text: `, "${marker}": ${markerValue[marker]}` };
+}
+
+/** The last part before the first changing place that ends a static block, and could carry a marker. */
+function staticPart(context: FixContext, can: (part: Part) => boolean): Part | null {
+  const { prompt, pieces, report } = context;
+  const end = report.sameVariant.end;
+  const broken = end === null ? Infinity : (pieces[end.piece]?.part ?? Infinity);
+  // With nothing known to change, what follows the system text is the part that differs between requests.
+  const candidates = prompt.parts.filter((part, i) => i < broken && can(part));
+  const stable = end === null ? candidates.filter((part) => part.slot !== 'messages') : candidates;
+  return stable.at(-1) ?? null;
+}
+
+const jsonMarkers = new Set<FormatId>(['request-json', 'request-jsonl']);
+
+/** A cache marker behind the static block, in formats that have one (raw requests, BAML) and under rules that read one. */
+export function markerFixes(context: FixContext): readonly Fix[] {
+  const { file, pieces, report } = context;
+  const marker = report.rule.breakpoints?.marker as Marker | undefined;
+  if (marker === undefined || !(marker in markerValue) || pieces.some((piece) => piece.kind === 'mark')) return [];
+  const title = `Add a ${marker} marker after the static block`;
+  if (jsonMarkers.has(file.format)) {
+    const atInstructions = (part: Part) => marker === 'prompt_cache_breakpoint' && (part.slot === 'tools' || /"instructions"\s*:\s*$/.test(file.text.slice(0, part.start)));
+    const part = staticPart(context, (p) => !atInstructions(p));
+    const edit = part === null ? null : markJson(file, part, marker);
+    return edit === null ? [] : [editFix('marker', title, file.text, [edit])];
+  }
+  if (file.format !== 'baml' || marker !== 'cache_control') return [];
+  const role = /_\.role\(\s*(["'])\w+\1\s*(?=\))/;
+  const part = staticPart(context, (p) => p.spans.some((s) => s.kind === 'role-mark' && role.test(file.text.slice(s.start, s.end))));
+  const mark = part?.spans.find((s) => s.kind === 'role-mark');
+  const found = mark === undefined ? null : role.exec(file.text.slice(mark.start, mark.end));
+  if (mark === undefined || found === null) return [];
+  const at = mark.start + found.index + found[0].length;
+  return [editFix('marker', `${title} (the client needs allowed_role_metadata ["cache_control"])`, file.text, [{ start: at, end: at, text: `, cache_control=${markerValue.cache_control}` }])];
+}
+
+function toolName(node: Node): string | null {
+  for (const path of [['name'], ['function', 'name'], ['toolSpec', 'name']]) {
+    const value = findNodeAtLocation(node, path);
+    if (value?.type === 'string') return getNodeValue(value) as string;
+  }
+  return null;
+}
+
+/** Sorts the tools of a raw request by name; none when they are sorted, unnamed, or one of them carries a marker. */
+export function sortToolsFix(context: FixContext): readonly Fix[] {
+  const { file, prompt } = context;
+  const part = prompt.parts.find((p) => p.slot === 'tools');
+  if (part === undefined || !jsonMarkers.has(file.format)) return [];
+  const source = file.text.slice(part.start, part.end);
+  const nodes = parseTree(source)?.children ?? [];
+  const tools = nodes.map((node) => ({ name: toolName(node), text: source.slice(node.offset, node.offset + node.length), node }));
+  if (tools.some((tool) => tool.name === null || tool.text.includes('"cache_control"'))) return [];
+  const sorted = [...tools].sort((a, b) => ((a.name ?? '') < (b.name ?? '') ? -1 : 1));
+  const edits = tools.flatMap((tool, i) => {
+    const text = sorted[i]?.text ?? tool.text;
+    return text === tool.text ? [] : [{ start: part.start + tool.node.offset, end: part.start + tool.node.offset + tool.node.length, text }];
+  });
+  return edits.length === 0 ? [] : [editFix('sort-tools', 'Sort the tools by name', file.text, edits)];
+}

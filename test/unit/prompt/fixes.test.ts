@@ -1,0 +1,255 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { applyEdits, coarsenFormat, ignoreFixes, markerFixes, placeFixes, sortToolsFix, type Fix, type FixKind } from '../../../src/prompt/fixes';
+import { structureFindings } from '../../../src/prompt/structure';
+import { analysed, type Analysed } from './analysed';
+import { wordCounter, words } from './pieces';
+
+type Options = Parameters<typeof analysed>[3];
+const edit = (text: string, fix: Fix | undefined) => {
+  assert.ok(fix !== undefined && 'edits' in fix, 'an edit fix is offered');
+  return applyEdits(text, fix.edits);
+};
+const fixesOf = (a: Analysed, text: string, code: string | null = 'clock') => {
+  const place = a.report.places.find((p) => p.text.includes(text));
+  assert.ok(place, `${text} is a changing place`);
+  return placeFixes(place, a, code);
+};
+const lost = (a: Analysed, text: string) => a.report.places.filter((p) => p.changes && p.text.includes(text)).reduce((most, p) => Math.max(most, p.lostTokens), 0);
+
+/** Applies the fix of a kind and analyses again: the place loses nothing any more, more is reusable, and no word is lost. */
+function improves(source: string, file: string, text: string, kind: FixKind, options: Options & { readonly id?: string } = {}): string {
+  const before = analysed(source, file, options.id, options);
+  const fixed = edit(source, fixesOf(before, text).find((f) => f.kind === kind));
+  const after = analysed(fixed, file, options.id, options);
+  assert.ok(lost(before, text) >= 256, 'it mattered before');
+  assert.ok(lost(after, text) < 256, `still ${lost(after, text)} lost:\n${fixed}`);
+  assert.ok(after.report.sameVariant.reuse.tokens > before.report.sameVariant.reuse.tokens, 'more is reusable');
+  assert.equal(after.report.total, before.report.total, 'every static word is still there');
+  assert.deepEqual(after.file.problems, []);
+  return fixed;
+}
+
+const rules = words(400, 'rule');
+const prompty = `---\nname: x\n---\nsystem:\nYou are careful.\nThe time is {{current_time}}.\n${rules}\n\nuser:\nHello {{question}}\n`;
+
+describe('fixes: moving', () => {
+  it('a line behind the static text (Prompty)', () => {
+    const fixed = improves(prompty, 'a.prompty', 'current_time', 'move-behind');
+    assert.equal(fixed, `---\nname: x\n---\nsystem:\nYou are careful.\n${rules}\nThe time is {{current_time}}.\n\nuser:\nHello {{question}}\n`);
+  });
+  it('a line into the last user message (Prompty)', () => {
+    const fixed = improves(prompty, 'a.prompty', 'current_time', 'move-to-user');
+    assert.ok(fixed.endsWith(`${rules}\n\nuser:\nHello {{question}}\nThe time is {{current_time}}.\n`));
+  });
+  it('a sentence of a long line (Jinja)', () => {
+    const text = `You are careful. Today is {{ now() }}. ${rules}\n`;
+    assert.equal(improves(text, 'a.j2', 'now', 'move-behind'), `You are careful. ${rules} Today is {{ now() }}.\n`);
+  });
+  it('a line with its line end (Jinja, CRLF)', () => {
+    const text = `You are careful.\r\nToday is {{ now() }}.\r\n${rules}\r\n`;
+    assert.equal(improves(text, 'a.j2', 'now', 'move-behind'), `You are careful.\r\n${rules}\r\nToday is {{ now() }}.\r\n`);
+  });
+  it('the first line (Handlebars)', () => {
+    assert.equal(improves(`Time: {{current_time}}\n${rules}`, 'a.hbs', 'current_time', 'move-behind'), `${rules}\nTime: {{current_time}}`);
+  });
+  it('with its indentation (GitHub Models)', () => {
+    const text = `messages:\n  - role: system\n    content: |\n      Time: {{current_time}}\n      ${rules}\n  - role: user\n    content: "{{input}}"\nmodel: m\n`;
+    assert.equal(improves(text, 'a.prompt.yml', 'current_time', 'move-behind'), `messages:\n  - role: system\n    content: |\n      ${rules}\n      Time: {{current_time}}\n  - role: user\n    content: "{{input}}"\nmodel: m\n`);
+    assert.match(improves(text, 'a.prompt.yml', 'current_time', 'move-to-user'), /content: "\{\{input\}\} Time: \{\{current_time\}\}"/);
+  });
+  it('inside a JSON string (LangChain)', () => {
+    const text = `{"_type":"prompt","input_variables":["current_time"],"template_format":"f-string","template":"You are.\\nTime: {current_time}\\n${rules}"}`;
+    assert.equal(improves(text, 'p.json', 'current_time', 'move-behind'), `{"_type":"prompt","input_variables":["current_time"],"template_format":"f-string","template":"You are.\\n${rules}\\nTime: {current_time}"}`);
+  });
+  it('BAML, Semantic Kernel, Dotprompt', () => {
+    improves(`function F(current_time: string) -> string {\n  client C\n  prompt #"\n    {{ _.role("system") }}\n    Time: {{ current_time }}\n    ${rules}\n    {{ _.role("user") }}\n    Go\n  "#\n}\n`, 'f.baml', 'current_time', 'move-behind');
+    improves(`Time: {{time.now}}\n${rules}\n{{$input}}\n`, 'skprompt.txt', 'time.now', 'move-behind');
+    improves(`{{role "system"}}\nTime: {{current_time}}\n${rules}\n{{role "user"}}\n{{question}}\n`, 'a.prompt', 'current_time', 'move-to-user');
+  });
+  it('never out of a condition or a loop, and not when it already stands last', () => {
+    const kinds = (text: string, what: string) => fixesOf(analysed(text, 'a.j2'), what).map((f) => f.kind);
+    assert.ok(!kinds(`{% if x %}Time: {{ now() }}{% endif %}\n${rules}`, 'now').includes('move-behind'));
+    assert.ok(!kinds(`{% for d in documents %}{{ d }} {{ now() }}{% endfor %}\n${rules}`, 'now').includes('move-behind'));
+    assert.ok(!kinds(`${rules}\nTime: {{ now() }}\n`, 'now').includes('move-behind'));
+  });
+  it('shows what goes and what comes', () => {
+    assert.equal(fixesOf(analysed(prompty, 'a.prompty'), 'current_time')[0]?.preview, '− The time is {{current_time}}.\n+ The time is {{current_time}}.');
+  });
+});
+
+describe('fixes: coarser clocks', () => {
+  it('drops the time of day of a format', () => {
+    const cases: readonly (readonly [string, string | null])[] = [
+      ['%Y-%m-%d %H:%M:%S', '%Y-%m-%d'],
+      ['%Y-%m-%dT%H:%M:%SZ', '%Y-%m-%d'],
+      ['%A, %d %B %Y, %I:%M %p', '%A, %d %B %Y'],
+      ['%H:%M %d.%m.%Y', '%d.%m.%Y'],
+      ['%H:%M', '%Y-%m-%d'],
+      ['%c', '%x'],
+      ['yyyy-MM-dd HH:mm:ss', 'yyyy-MM-dd'],
+      ["yyyy-MM-dd'T'HH:mm", 'yyyy-MM-dd'],
+      ['%Y-%m-%d', null],
+      ['no format', null],
+    ];
+    for (const [format, expected] of cases) assert.equal(coarsenFormat(format), expected, format);
+  });
+  it('and the place then changes by the day', () => {
+    const of = (text: string, file: string, what: string) => {
+      const fixed = edit(text, fixesOf(analysed(text, file), what).find((f) => f.kind === 'coarsen'));
+      return [fixed.replace(rules, '').trim(), analysed(fixed, file).report.places[0]?.judgement.volatility];
+    };
+    assert.deepEqual(of(`{{ strftime_now("%Y-%m-%d %H:%M") }} ${rules}`, 'a.j2', 'strftime'), ['{{ strftime_now("%Y-%m-%d") }}', 'day']);
+    assert.deepEqual(of(`{{ now() }} ${rules}`, 'a.j2', 'now'), ["{{ now().strftime('%Y-%m-%d') }}", 'day']);
+    assert.deepEqual(of(`{{time.now}} ${rules}`, 'skprompt.txt', 'time'), ['{{time.Date}}', 'day']);
+  });
+});
+
+describe('fixes: splitting and marking', () => {
+  const static2000 = words(2000, 'rule');
+  it('ends the message before the changing line, so that message ends are reusable (OpenAI 5.6)', () => {
+    const text = `---\nname: x\n---\nsystem:\n${static2000}\nTime: {{current_time}}\n`;
+    const before = analysed(text, 'a.prompty', 'openai-5.6');
+    assert.equal(before.report.reuse.tokens, 0);
+    const fixed = edit(text, fixesOf(before, 'current_time').find((f) => f.kind === 'split'));
+    assert.equal(fixed, `---\nname: x\n---\nsystem:\n${static2000}\nuser:\nTime: {{current_time}}\n`);
+    const after = analysed(fixed, 'a.prompty', 'openai-5.6');
+    assert.equal(after.report.reuse.tokens, 2000);
+    assert.ok(!structureFindings({ ...after, counter: wordCounter }).some((f) => f.code === 'variable-in-static-message'));
+  });
+  it('in the other formats with roles (Anthropic)', () => {
+    const cases: readonly (readonly [string, string])[] = [
+      ['a.prompt', `{{role "system"}}\n${static2000}\nTime: {{current_time}}\n`],
+      ['f.baml', `function F(current_time: string) -> string {\n  client C\n  prompt #"\n    {{ _.role("system") }}\n    ${static2000}\n    Time: {{ current_time }}\n  "#\n}\n`],
+      ['a.prompt.yml', `messages:\n  - role: system\n    content: |\n      ${static2000}\n      Time: {{current_time}}\nmodel: claude-sonnet-5\n`],
+      ['skprompt.txt', `<message role="system">${static2000}\nTime: {{$current_time}}</message>`],
+    ];
+    for (const [file, text] of cases) {
+      const before = analysed(text, file, 'anthropic', { format: 'jinja' });
+      const fixed = edit(text, fixesOf(before, 'current_time').find((f) => f.kind === 'split'));
+      const after = analysed(fixed, file, 'anthropic', { format: 'jinja' });
+      assert.deepEqual([before.report.reuse.tokens, after.report.reuse.tokens, after.file.problems], [0, 2000, []], `${file}\n${fixed}`);
+    }
+  });
+  it('not under a rule that reuses inside messages', () => {
+    assert.ok(!fixesOf(analysed(prompty, 'a.prompty', 'vllm'), 'current_time').some((f) => f.kind === 'split'));
+  });
+  const marked = (body: unknown, id: string) => {
+    const text = JSON.stringify(body, null, 2);
+    const before = analysed(text, 'r.json', id);
+    const fixed = edit(text, markerFixes(before)[0]);
+    const after = analysed(fixed, 'r.json', id);
+    assert.ok(after.pieces.some((p) => p.kind === 'mark'), fixed);
+    assert.deepEqual(markerFixes(after), []);
+    return JSON.parse(fixed) as Record<string, unknown>;
+  };
+  it('a marker on the system block (Anthropic)', () => {
+    const body = { model: 'claude-sonnet-5', system: 'You "are".', messages: [{ role: 'user', content: 'hi' }] };
+    assert.deepEqual(marked(body, 'anthropic')['system'], [{ type: 'text', text: 'You "are".', cache_control: { type: 'ephemeral' } }]);
+    const blocks = { model: 'claude-sonnet-5', system: [{ type: 'text', text: 'a' }, { type: 'text', text: 'b' }], messages: [{ role: 'user', content: 'hi' }] };
+    assert.deepEqual(marked(blocks, 'anthropic')['system'], [{ type: 'text', text: 'a' }, { type: 'text', text: 'b', cache_control: { type: 'ephemeral' } }]);
+    const tools = { model: 'claude-sonnet-5', tools: [{ name: 'a', input_schema: {} }, { name: 'b', input_schema: {} }], messages: [{ role: 'user', content: 'hi' }] };
+    assert.deepEqual(marked(tools, 'anthropic')['tools'], [{ name: 'a', input_schema: {} }, { name: 'b', input_schema: {}, cache_control: { type: 'ephemeral' } }]);
+  });
+  it('a breakpoint on the system message (OpenAI 5.6), never on instructions', () => {
+    const body = { model: 'gpt-5.6', messages: [{ role: 'system', content: 'S' }, { role: 'user', content: 'hi' }] };
+    assert.deepEqual(marked(body, 'openai-5.6')['messages'], [{ role: 'system', content: [{ type: 'text', text: 'S', prompt_cache_breakpoint: { mode: 'explicit' } }] }, { role: 'user', content: 'hi' }]);
+    const text = JSON.stringify({ model: 'gpt-5.6', instructions: 'S', input: 'hi' });
+    assert.deepEqual(markerFixes(analysed(text, 'r.json', 'openai-5.6')), []);
+  });
+  it('a cache point (Bedrock)', () => {
+    const body = { model: 'nova', system: [{ text: 'S' }], messages: [{ role: 'user', content: [{ text: 'hi' }] }] };
+    assert.deepEqual(marked(body, 'bedrock')['system'], [{ text: 'S' }, { cachePoint: { type: 'default' } }]);
+  });
+  it('role metadata (BAML), where the message before the change ends', () => {
+    const text = `function F(question: string) -> string {\n  client C\n  prompt #"\n    {{ _.role("system") }}\n    ${static2000}\n    {{ _.role("user") }}\n    {{ question }}\n  "#\n}\n`;
+    const before = analysed(text, 'f.baml', 'anthropic');
+    assert.equal(before.report.reuse.tokens, 0);
+    const fixed = edit(text, markerFixes(before)[0]);
+    assert.match(fixed, /_\.role\("system", cache_control=\{"type": "ephemeral"\}\)/);
+    assert.equal(analysed(fixed, 'f.baml', 'anthropic').report.reuse.tokens, 2000);
+  });
+  it('none under a rule without markers', () => {
+    assert.deepEqual(markerFixes(analysed(JSON.stringify({ model: 'm', messages: [{ role: 'system', content: 'S' }, { role: 'user', content: 'hi' }] }), 'r.json', 'vllm')), []);
+  });
+});
+
+describe('fixes: tools, classes, silence', () => {
+  it('sorts tools and keeps their text', () => {
+    const text = `{"model":"m","tools":[\n  {"name": "b", "input_schema": {}},\n  {"name":"a","input_schema":{"x":1}}\n],"messages":[{"role":"user","content":"hi"}]}`;
+    const fixed = edit(text, sortToolsFix(analysed(text, 'r.json'))[0]);
+    assert.equal(fixed, `{"model":"m","tools":[\n  {"name":"a","input_schema":{"x":1}},\n  {"name": "b", "input_schema": {}}\n],"messages":[{"role":"user","content":"hi"}]}`);
+    const after = analysed(fixed, 'r.json');
+    assert.deepEqual(sortToolsFix(after), []);
+    assert.ok(!structureFindings({ ...after, counter: wordCounter }).some((f) => f.code === 'unsorted-tools'));
+  });
+  it('marks a variable in the settings, and it no longer breaks', () => {
+    const text = `{{current_time}} ${rules}`;
+    const fixes = fixesOf(analysed(text, 'a.hbs'), 'current_time').filter((f) => f.kind === 'classify');
+    assert.deepEqual(fixes.map((f) => ('setting' in f ? [f.setting.name, f.setting.value] : null)), [['current_time', 'constant'], ['current_time', 'session']]);
+    const after = analysed(text, 'a.hbs', 'vllm', { volatility: { variables: { current_time: 'constant' } } });
+    assert.equal(after.report.end, null);
+    assert.ok(!fixesOf(analysed(`{{ now() }} ${rules}`, 'a.j2'), 'now').some((f) => f.kind === 'classify'), 'a clock call is a clock call');
+  });
+  it('writes pragmas that the parser reads, in every format with comments', () => {
+    const cases: readonly (readonly [string, string])[] = [
+      ['a.prompty', prompty],
+      ['a.j2', `{{ now() }} ${rules}`],
+      ['a.hbs', `{{current_time}} ${rules}`],
+      ['a.mustache', `{{current_time}} ${rules}`],
+      ['a.liquid', `{{ 'now' | date: "%H" }} ${rules}`],
+      ['a.prompt', `---\nmodel: m\n---\n{{current_time}} ${rules}`],
+      ['a.prompt.yml', `messages:\n  - role: user\n    content: "{{current_time}} x"\nmodel: m\n`],
+      ['f.baml', `function F(current_time: string) -> string {\n  client C\n  prompt #"\n    {{ current_time }} ${rules}\n  "#\n}\n`],
+      ['a.poml', `<poml><task>{{current_time}} do</task></poml>`],
+      ['.claude/commands/x.md', `!\`date\` ${rules}`],
+    ];
+    for (const [file, text] of cases) {
+      const a = analysed(text, file);
+      const place = a.report.places[0];
+      assert.ok(place, file);
+      const fixes = ignoreFixes(a.file, place, 'clock');
+      const pragmas = fixes.map((fix) => analysed(edit(text, fix), file).file.pragmas.map((p) => p.pragma).join());
+      assert.deepEqual(pragmas, fixes.length === 3 ? ['ignore-line', 'ignore', 'off'] : ['ignore', 'off'], `${file}: ${fixes.map((f) => f.preview).join(' | ')}`);
+      for (const fix of fixes) assert.deepEqual(analysed(edit(text, fix), file).report.total, a.report.total, `${file}: ${fix.title} sends nothing`);
+      const here = fixes.find((fix) => fix.title === 'Ignore here');
+      if (here !== undefined) {
+        const line = analysed(edit(text, here), file).file.pragmas[0];
+        assert.ok(line?.pragma === 'ignore-line' && line.line === place.line, file);
+      }
+    }
+  });
+  it('offers none where the format has no comments', () => {
+    const a = analysed(JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'x' }] }), 'r.json');
+    assert.deepEqual(ignoreFixes(a.file, { start: 0, end: 0 }, 'clock'), []);
+  });
+});
+
+const corpus = path.join(__dirname, '..', '..', '..', '..', 'shared', 'prompts');
+describe('fixes on the prompt files of the corpus', () => {
+  before(function () {
+    if (!existsSync(path.join(corpus, 'LABELS.jsonl'))) this.skip();
+  });
+  it('every move keeps every word, breaks no syntax and lowers what is lost', () => {
+    let tried = 0;
+    const labels = readFileSync(path.join(corpus, 'LABELS.jsonl'), 'utf8').split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as { readonly file: string; readonly prompts?: unknown });
+    for (const { file, prompts } of labels) {
+      if (prompts !== undefined) continue;
+      const text = readFileSync(path.join(corpus, file), 'utf8');
+      if (/promptfooconfig\.yaml$/.test(file)) continue;
+      const before = analysed(text, file);
+      for (const place of before.report.places.filter((p) => p.matters)) {
+        for (const fix of placeFixes(place, before, 'clock').filter((f) => f.kind === 'move-behind' || f.kind === 'move-to-user')) {
+          tried += 1;
+          const after = analysed(edit(text, fix), file);
+          assert.ok(Math.abs(after.report.total - before.report.total) <= 2, `${file}: ${before.report.total} → ${after.report.total} words after ${fix.title}: ${fix.preview}`);
+          assert.equal(after.file.problems.length, before.file.problems.length, `${file}: ${fix.title}`);
+          const same = (a: Analysed) => a.report.places.filter((p) => p.text === place.text).reduce((sum, p) => sum + p.lostTokens, 0);
+          assert.ok(same(after) < same(before), `${file}: ${place.text}`);
+        }
+      }
+    }
+    assert.ok(tried >= 3, `${tried} fixes tried`);
+  });
+});

@@ -30,7 +30,7 @@ Exit code: 0 no warning, 1 a warning, 2 a file could not be read or the argument
       json: { type: 'boolean' },
       sarif: { type: 'boolean' },
     }, { most: 100_000, least: 1, what: 'the files to lint' });
-    const { lintFile, isPromptPath, ruleIds } = await import('../prompt/index');
+    const { lintFile, isPromptPath, prepare, ruleIds } = await import('../prompt/index');
     const rule = values.rule ?? 'vllm';
     if (!ruleIds().includes(rule)) throw new UsageError(`--rule takes ${ruleIds().join(', ')}; got "${rule}".`);
     const settings = readWorkspaceSettings(cwd);
@@ -38,6 +38,7 @@ Exit code: 0 no warning, 1 a warning, 2 a file could not be read or the argument
     const scope = oneOf('--scope', values.scope, scopes) ?? oneOf(`firstToken.prefix.scope in ${settings.file}`, prefix.scope, scopes) ?? 'user';
 
     const files = positionals.flatMap((given) => expand(path.resolve(cwd, given), given, isPromptPath));
+    await prepare(files.map((f) => f.shown));
     if (files.length === 0) note(`No prompt file in ${positionals.join(', ')}.`);
     const readFile = (file: string): string | null => {
       try {

@@ -124,7 +124,7 @@ function promptFindings(file: PromptFile, prompt: AnalysedPrompt, scope: Scope, 
     const { volatility } = place.judgement;
     if (!place.changes && (volatility !== 'unknown' || unknownShown)) continue;
     if (volatility === 'unknown') unknownShown = true;
-    const finding = placeFinding(file, place, scope);
+    const finding = placeFinding(file, place);
     const key = `${finding.code} ${place.judgement.name}`;
     const before = first.get(key);
     if (before === undefined) first.set(key, { finding, lines: [] });
@@ -134,7 +134,7 @@ function promptFindings(file: PromptFile, prompt: AnalysedPrompt, scope: Scope, 
   return [...found, ...variantFinding(report, least), ...renderedDates(file, pieces)];
 }
 
-function placeFinding(file: PromptFile, place: ChangingPlace, scope: Scope): Finding {
+function placeFinding(file: PromptFile, place: ChangingPlace): Finding {
   const { judgement } = place;
   const sure = judgement.strength === 'certain' || judgement.strength === 'strong';
   const severity: Severity = sure && isVolatile(judgement.volatility, 'user') ? 'warning' : 'information';
@@ -148,7 +148,7 @@ function placeFinding(file: PromptFile, place: ChangingPlace, scope: Scope): Fin
     class: judgement.volatility,
     evidence: judgement.evidence,
     lostTokens: place.lostTokens,
-    message: messageOf(place, scope),
+    message: messageOf(place),
   };
 }
 
@@ -170,10 +170,10 @@ const rates: Readonly<Record<Volatility, string>> = {
   unknown: 'may change',
 };
 
-function messageOf(place: ChangingPlace, scope: Scope): string {
+function messageOf(place: ChangingPlace): string {
   const { judgement, lostTokens } = place;
   if (judgement.volatility === 'unknown') return `The ${lostTokens} static tokens behind this place are reusable only while \`${judgement.name}\` keeps its value. Mark the variable in firstToken.prefix.variables when you know.`;
-  const among = judgement.volatility === 'session' || scope === 'everyone' ? 'between users' : 'for each request';
+  const among = { session: 'for each user', day: 'each day', minute: 'each minute' }[judgement.volatility as string] ?? 'for each request';
   return `${judgement.reason} It ${rates[judgement.volatility]}, so the ${lostTokens} static tokens behind it are computed again ${among}. Move it behind the static text.`;
 }
 

@@ -32,6 +32,7 @@ const flags: Readonly<Record<string, Flag>> = {
   'no-prefix-cache': { takes: '', help: 'never reuse blocks' },
   policy: { takes: 'NAME', help: 'continuous, request-level or timed (continuous)' },
   'chunked-prefill': { takes: 'N', help: 'at most N tokens an iteration, prompts in chunks' },
+  gather: { takes: 'MS', help: 'request-level: an idle server collects for so long (5)' },
   'batch-size': { takes: 'N', help: 'timed: start with so many requests (8)' },
   'batch-timeout': { takes: 'MS', help: 'timed: or so long after the first (100)' },
   'batch-cost': { takes: 'MS', help: 'timed, request-level: every batch takes this long' },
@@ -86,6 +87,7 @@ export function parseSimulatorArgs(args: readonly string[]): SimulatorSettings {
     prefixCaching: !given.has('no-prefix-cache'),
     policy: oneOf(given, 'policy', ['continuous', 'request-level', 'timed']) ?? 'continuous',
     chunkedPrefill: count('chunked-prefill'),
+    gather: amount(given, 'gather') ?? 5,
     batchSize: count('batch-size') ?? 8,
     batchTimeout: amount(given, 'batch-timeout') ?? 100,
     batchCost: amount(given, 'batch-cost'),
@@ -302,6 +304,7 @@ function refuseContradictions(settings: SimulatorSettings, given: Given): void {
       if (given.has(name)) throw new ArgumentError(`--${name} needs --policy continuous.`);
     }
   } else if (given.has('batch-cost')) throw new ArgumentError('--batch-cost needs --policy request-level or timed.');
+  if (given.has('gather') && settings.policy !== 'request-level') throw new ArgumentError('--gather needs --policy request-level.');
   for (const name of ['batch-size', 'batch-timeout']) {
     if (given.has(name) && settings.policy !== 'timed') throw new ArgumentError(`--${name} needs --policy timed.`);
   }

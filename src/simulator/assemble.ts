@@ -57,7 +57,7 @@ function engine(settings: BackendSettings): Engine {
 }
 
 function batching(settings: BackendSettings): BatchingPolicy {
-  if (settings.policy === 'request-level') return requestLevel(settings.batchCost);
+  if (settings.policy === 'request-level') return requestLevel({ gather: settings.gather, cost: settings.batchCost });
   if (settings.policy === 'timed') return timedBatch({ size: settings.batchSize, timeout: settings.batchTimeout, cost: settings.batchCost });
   if (settings.speculative) return speculative({ ...settings.speculative, seed: settings.seed });
   return settings.chunkedPrefill === null ? continuous() : chunkedPrefill(settings.chunkedPrefill);

@@ -50,7 +50,7 @@ export class Delivery {
     response.writeHead(200, { 'content-type': voice.contentType, 'cache-control': 'no-cache', ...voice.headers, ...encoding, ...headers });
     response.flushHeaders();
     const comments = this.#fault('comments');
-    if (comments) this.#comments = setInterval(() => response.write(': still working\n\n'), comments.ms);
+    if (comments && voice.contentType.startsWith('text/event-stream')) this.#comments = setInterval(() => response.write(': still working\n\n'), comments.ms);
   }
 
   /** Sends the pieces of one emission, with what comes before the first of them. */

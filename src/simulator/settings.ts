@@ -36,6 +36,8 @@ export interface BackendSettings {
   readonly prefixCaching: boolean;
   /** Tokens an iteration may hold. Null: prompts are computed whole. */
   readonly chunkedPrefill: number | null;
+  /** Ms an idle request-level server collects requests before it starts. */
+  readonly gather: number;
   readonly batchSize: number;
   readonly batchTimeout: number;
   /** Fixed ms per batch instead of the model's own time (request-level and timed). */

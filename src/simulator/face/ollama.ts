@@ -1,7 +1,7 @@
 /** Ollama's own API: /api/chat and /api/generate, one JSON object a line, streaming unless told otherwise. */
 import type { Piece } from '../answer';
 import { renderChat, special, tokenize, type TemplateMessage } from '../splitter';
-import { contentText, fieldsOf, objectList, optionalBoolean, optionalCount, optionalFields, optionalString, stopStrings, type Fields } from './bodyFields';
+import { contentText, fieldsOf, invalid, objectList, optionalBoolean, optionalCount, optionalFields, optionalString, stopStrings, type Fields } from './bodyFields';
 import { bearer, jsonReply, retryHeaders, type Ask, type End, type Face, type Problem, type RawRequest, type Tally, type Voice, type VoiceContext, type WireFrame } from './face';
 import type { PlainRoute } from './persona';
 import { toolInput } from './anthropic';
@@ -51,10 +51,12 @@ function readGenerate(request: RawRequest): Ask {
 }
 
 function read(body: Fields, prompt: number[]): Ask {
+  const model = optionalString(body, 'model');
+  if (model === null) throw invalid('model', 'model is required');
   const options = optionalFields(body, 'options');
   const predict = optionalCount(options, 'num_predict', -2);
   return {
-    model: optionalString(body, 'model'),
+    model,
     prompt,
     maxTokens: predict === null || predict < 1 ? null : predict,
     minTokens: 0,

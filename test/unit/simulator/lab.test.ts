@@ -98,14 +98,15 @@ describe('lab: batching', () => {
   const mixed: VirtualArrival[] = [
     { at: 0, id: 'short', promptTokens: 20, outputTokens: 8 },
     { at: 0, id: 'long', promptTokens: 20, outputTokens: 64 },
-    { at: 5, id: 'third', promptTokens: 20, outputTokens: 8 },
+    { at: 20, id: 'third', promptTokens: 20, outputTokens: 8 },
   ];
 
   it('request-level: the short answer waits for the long one, and so does who comes later', () => {
     const [short, long, third] = run('--policy request-level', mixed);
     assert.equal(short!.last, long!.last);
     assert.deepEqual(short!.emissions.length, 1, 'nothing streams');
-    within(long!.last!, 64 * readMs(2 * 50), 0.02, '64 steps');
+    within(long!.last! - short!.scheduled!, 64 * readMs(2 * 50), 0.02, '64 steps');
+    assert.equal(short!.scheduled, 5, 'an idle server collects for 5 ms');
     assert.equal(third!.scheduled, long!.last);
   });
 

@@ -289,18 +289,28 @@ function measure(counted: Counted, prompt: Prompt, places: readonly ChangingPlac
   return { total, common, reuse: reusable(options.rule, options.model, layout), end, layout, breaker };
 }
 
+function append<K>(groups: Map<K, Piece[]>, key: K, piece: Piece) {
+  const group = groups.get(key);
+  if (group === undefined) groups.set(key, [piece]);
+  else group.push(piece);
+}
+
 /** Different ways through the conditions before a piece: branches of one condition add up, conditions in a row multiply. */
 function countVariants(pieces: readonly Piece[], before: number, scope: Scope): number {
   const multiplies = (piece: Piece) => piece.judgement.volatility === 'unknown' || isVolatile(piece.judgement.volatility, scope);
   const points = pieces.slice(0, before < 0 ? pieces.length : before).filter((piece) => piece.variant && piece.kind === 'point');
   const inside = (depth: number, list: readonly Piece[]): number => {
     const conditions = new Map<Span, Piece[]>();
-    for (const point of list) if (point.branches.length === depth) conditions.set(point.span, [...(conditions.get(point.span) ?? []), point]);
+    const nested = new Map<string, Piece[]>();
+    for (const point of list) {
+      const step = point.branches[depth];
+      if (step === undefined) append(conditions, point.span, point);
+      else append(nested, `${step.control} ${step.branch}`, point);
+    }
     let product = 1;
     for (const [span, tests] of conditions) {
       if (span.kind !== 'control') continue;
-      const nested = list.filter((p) => p.branches[depth]?.control === span.start);
-      const branches = span.branches.map((_, b) => (nested.length === 0 ? 1 : inside(depth + 1, nested.filter((p) => p.branches[depth]?.branch === b))));
+      const branches = span.branches.map((_, b) => inside(depth + 1, nested.get(`${span.start} ${b}`) ?? []));
       const ways = branches.reduce((sum, n) => sum + n, span.exhaustive ? 0 : 1);
       product = Math.min(1_000_000, product * (tests.some(multiplies) ? ways : Math.max(...branches, 1)));
     }
@@ -358,7 +368,9 @@ export function analysePrefix(prompt: Prompt, options: PrefixOptions): PrefixRep
   const counted = countRuns(origin.map((i) => options.pieces[i]!), origin, options.counter);
   const places = findPlaces(counted, options);
   const of = (scope: Scope, acrossVariants: boolean) => measure(counted, prompt, places, scope, acrossVariants, options);
-  const main = of(options.scope, false);
+  // No class changes within a user's requests but not within a conversation, so both share their numbers.
+  const scopes = { user: of('user', false), everyone: of('everyone', false) };
+  const main = options.scope === 'everyone' ? scopes.everyone : scopes.user;
   const same = of(options.scope, true);
   const kept = whileKept(places, same.breaker);
   const modelKnown = knowsModel(options.rule, options.model);
@@ -372,7 +384,7 @@ export function analysePrefix(prompt: Prompt, options: PrefixOptions): PrefixRep
     source: options.counter.source,
     sameVariant: numbers(same, origin),
     variants: countVariants(counted.pieces, same.breaker, options.scope),
-    scopes: { conversation: numbers(of('conversation', false), origin), user: numbers(of('user', false), origin), everyone: numbers(of('everyone', false), origin) },
+    scopes: { conversation: numbers(scopes.user, origin), user: numbers(scopes.user, origin), everyone: numbers(scopes.everyone, origin) },
     places: places.map((place) => withOrigin(place, origin)),
     whileKept: kept,
     qualifiers: { upTo: !(same.end === null && kept.length === 0 && options.counter.exact), about: !options.counter.exact || same.reuse.about || values, hidden: hiddenTokens(options) },

@@ -48,15 +48,21 @@ export function assembleSample(attempted: Attempted, tape: Tape, decoded: Decode
     maxDeltasPerRead: decoded.maxDeltasPerRead,
     bytes: decoded.bytes,
     serverTimings: decoded.serverTimings,
-    flags: [...decoded.flags, ...(tape.redispatched ? ['connection-closed-by-server'] : []), ...encodingFlag(tape)],
+    flags: [...decoded.flags, ...wireFlags(tape)],
     labels: attempted.labels,
   };
 }
 
-/** A compressed stream can hold tokens back; the caveat on delivery reads this. */
-function encodingFlag(tape: Tape): string[] {
-  const encoding = tape.headers.find(([name]) => name.toLowerCase() === 'content-encoding')?.[1].trim().toLowerCase() ?? 'identity';
-  return encoding === 'identity' || encoding === '' ? [] : [`content-encoding:${encoding.slice(0, 40)}`];
+/** The compression of the body, null when there is none. A compressed stream can hold tokens back; the caveat on delivery reads it. */
+export function contentEncoding(tape: Tape): string | null {
+  const value = tape.headers.find(([name]) => name.toLowerCase() === 'content-encoding')?.[1].trim().toLowerCase().slice(0, 40);
+  return value === undefined || value === '' || value === 'identity' ? null : value;
+}
+
+/** What the wire itself shows: a connection the server had closed, a compressed stream. */
+function wireFlags(tape: Tape): string[] {
+  const encoding = contentEncoding(tape);
+  return [...(tape.redispatched ? ['connection-closed-by-server'] : []), ...(encoding === null ? [] : [`content-encoding:${encoding}`])];
 }
 
 function redactOutcome(outcome: Outcome, redact: Redact): Outcome {

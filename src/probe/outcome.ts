@@ -1,5 +1,6 @@
 /** What a request came to: the decoded stream, the ending on the wire and the limits combined, whatever raced with what. */
 import type { Milliseconds, Outcome } from '../report/sample';
+import { contentEncoding } from './assembly';
 import type { Decoded } from './decode';
 import type { Timeouts } from './network';
 import type { Tape } from './tape';
@@ -11,6 +12,10 @@ import type { Tape } from './tape';
 export function judge(tape: Tape, decoded: Decoded, timeouts: Timeouts): Outcome {
   const said = decoded.outcome;
   if (tape.ending.kind === 'dns' || tape.ending.kind === 'connect' || tape.ending.kind === 'tls') return { kind: tape.ending.kind, message: tape.ending.message };
+  const encoding = contentEncoding(tape);
+  if (encoding !== null && (said.kind === 'malformed' || said.kind === 'truncated' || said.kind === 'empty')) {
+    return { kind: 'malformed', message: `The body is compressed (${encoding}) although the request asked for none: a proxy or gateway in between does that. Switch compression off for event streams there.` };
+  }
   if (said.kind === 'status' || said.kind === 'stream-error' || said.kind === 'malformed') return said;
   const finished = said.kind === 'ok' || said.kind === 'not-streaming' || said.kind === 'empty';
   if (!finished && tape.ending.kind === 'cancelled') return { kind: 'cancelled' };

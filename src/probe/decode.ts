@@ -365,8 +365,8 @@ class StreamDecoder implements Decoder, FrameSink {
 
   #valueFramer(inArray: boolean): Framer {
     return valueFramer(inArray, {
-      value: (data, unterminated) => {
-        if (inArray) this.#frame({ data, event: '' }, unterminated);
+      value: (data, unterminated, json) => {
+        if (inArray) this.#frame({ data, event: '' }, unterminated, this.#lastRead, this.#reads - 1, json);
         else this.#value(data, unterminated);
       },
       closed: () => this.terminal(),
@@ -428,11 +428,11 @@ class StreamDecoder implements Decoder, FrameSink {
     this.#frame({ data, event: '' }, unterminated);
   }
 
-  #frame(frame: Frame, unterminated: boolean, t = this.#lastRead, read = this.#reads - 1): void {
+  #frame(frame: Frame, unterminated: boolean, t = this.#lastRead, read = this.#reads - 1, known?: unknown): void {
     const { data } = frame;
     const blank = data.length < 16 ? data.trim() : data;
     const mark = blank === '' || blank === '[DONE]';
-    const json = mark ? undefined : parsed(data);
+    const json = mark ? undefined : (known ?? parsed(data));
     if (!mark && json === undefined && this.#dialect.framing === 'ndjson' && frame.event === '') {
       if (unterminated) this.#lost();
       else this.#keepStray(data);

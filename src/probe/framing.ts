@@ -50,7 +50,8 @@ export function lineFramer(onLine: (line: string, unterminated: boolean) => void
 
 /** What a value framer calls. */
 export interface ValueEvents {
-  value(json: string, unterminated: boolean): void;
+  /** One value; `parsed` where finding its end took parsing it. */
+  value(json: string, unterminated: boolean, parsed?: unknown): void;
   /** The closing bracket of the array around the values. */
   closed(): void;
   /** A character between values that belongs to no JSON. */
@@ -73,6 +74,26 @@ export function valueFramer(inArray: boolean, events: ValueEvents): Framer {
   let pending: string[] = [];
   let size = 0;
   let over = false;
+  let printed = inArray;
+
+  /**
+   * An element of a pretty-printed array, all in one read: it ends at the first brace at a line's start, unless it does not parse up
+   * to there. An object that parses is the whole element, since no object is the beginning of another. Saves the scan below.
+   */
+  const atOnce = (text: string, start: number): number => {
+    const end = text.indexOf('\n}', start) + 2;
+    if (end < 2) return -1;
+    const piece = text.slice(start, end);
+    let parsed: unknown;
+    try {
+      parsed = JSON.parse(piece) as unknown;
+    } catch {
+      printed = false;
+      return -1;
+    }
+    events.value(piece, false, parsed);
+    return end;
+  };
 
   const between = (code: number): void => {
     if (isSpace(code) || code === 44) return;
@@ -84,38 +105,59 @@ export function valueFramer(inArray: boolean, events: ValueEvents): Framer {
     } else events.junk();
   };
 
+  const take = (tail: string): void => {
+    if (size === 0) {
+      events.value(tail, false);
+      return;
+    }
+    pending.push(tail);
+    const value = pending.join('');
+    pending = [];
+    size = 0;
+    events.value(value, false);
+  };
+
   return {
     push(text) {
       const length = text.length;
       let start = depth > base ? 0 : -1;
-      for (let at = 0; at < length; at++) {
-        const code = text.charCodeAt(at);
-        if (inString) {
-          if (escaped) escaped = false;
-          else if (code === backslash) escaped = true;
-          else if (code === quote) inString = false;
-        } else if (depth > base) {
-          if (code === quote) inString = true;
-          else if (code === open || code === openList) depth++;
-          else if (code === close || code === closeList) {
-            depth--;
-            if (depth === base) {
-              const tail = text.slice(start, at + 1);
-              start = -1;
-              if (size === 0) events.value(tail, false);
-              else {
-                pending.push(tail);
-                const value = pending.join('');
-                pending = [];
-                size = 0;
-                events.value(value, false);
-              }
-            }
+      let at = 0;
+      while (at < length) {
+        if (depth > base) {
+          // The bulk of the work: the state is in local variables while a value lasts.
+          let level = depth;
+          let quoted = inString;
+          let skip = escaped;
+          while (at < length) {
+            const code = text.charCodeAt(at++);
+            if (quoted) {
+              if (skip) skip = false;
+              else if (code === quote) quoted = false;
+              else if (code === backslash) skip = true;
+            } else if (code === quote) quoted = true;
+            else if (code === open || code === openList) level++;
+            else if ((code === close || code === closeList) && --level === base) break;
           }
-        } else if (depth === base && !over && (code === open || (code === openList && !inArray))) {
+          depth = level;
+          inString = quoted;
+          escaped = skip;
+          if (level > base) break;
+          const tail = text.slice(start, at);
+          start = -1;
+          take(tail);
+          continue;
+        }
+        const code = text.charCodeAt(at);
+        const end = printed && code === open && depth === base && !over ? atOnce(text, at) : -1;
+        if (end >= 0) {
+          at = end;
+          continue;
+        }
+        if (depth === base && !over && (code === open || (code === openList && !inArray))) {
           start = at;
           depth++;
         } else between(code);
+        at++;
       }
       if (start < 0) return;
       pending.push(start === 0 ? text : text.slice(start));

@@ -16,7 +16,7 @@ export function sloOf(settings: Readonly<Record<string, unknown>>, objective: 'c
   const given = settings['slo'];
   if (given === undefined || given === null) return sloPresets[objective];
   if (typeof given !== 'object' || Array.isArray(given)) throw new PlanError('firstToken.slo must be an object such as { "ttft": 500, "tpot": 30 }.', 'firstToken.slo');
-  return { ...sloPresets[objective], ...given } as Slo;
+  return { ...sloPresets[objective], ...given };
 }
 
 /** `firstToken.network` and NODE_EXTRA_CA_CERTS over the defaults; proxies come from HTTP(S)_PROXY unless the setting names one. */

@@ -32,13 +32,13 @@ export function note(text: string): void {
 }
 
 /** A progress line on a TTY: rewritten in place, silent elsewhere. */
-export function progressLine(stream: NodeJS.WriteStream = process.stderr): { show(text: string): void; clear(): void } {
+export function progressLine(stream: NodeJS.WriteStream = process.stderr): { readonly show: (text: string) => void; readonly clear: () => void } {
   const shown = stream.isTTY;
   return {
-    show(text) {
+    show: (text) => {
       if (shown) stream.write(`\r\x1b[K${text.slice(0, Math.max(20, stream.columns || 80) - 1)}`);
     },
-    clear() {
+    clear: () => {
       if (shown) stream.write('\r\x1b[K');
     },
   };

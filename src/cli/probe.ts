@@ -108,7 +108,8 @@ async function readPrompt(file: string | null, cwd: string): Promise<{ readonly 
   }
   if (bytes.length > 5_000_000) throw new UsageError(`The prompt file ${file} has ${(bytes.length / 1e6).toFixed(1)} MB: no model takes that. Give a smaller file.`);
   if (bytes.subarray(0, 8000).includes(0)) throw new UsageError(`${file} is a binary file: give a text file with the prompt.`);
-  const { renderFile } = await import('../prompt/index');
+  const { prepare, renderFile } = await import('../prompt/index');
+  await prepare([file]);
   const readBeside = (name: string): string | null => {
     try {
       return readFileSync(path.resolve(cwd, path.dirname(file), name), 'utf8');
@@ -126,7 +127,7 @@ async function follow(job: ProbeJob, file: string | null, context: CommandContex
   let report: Report | null = null;
   try {
     for await (const event of probe(job, context.signal)) {
-      tell(event, progress.show);
+      tell(event, progress);
       if (event.type === 'begin' && event.detection && !output.json) {
         progress.clear();
         note(event.detection.evidence.join(' '));
@@ -154,7 +155,7 @@ export function verdictCode(report: Report): number {
   return report.verdict === 'missed' ? exitCode.sloMissed : exitCode.ok;
 }
 
-function tell(event: RunEvent, show: (text: string) => void): void {
+function tell(event: RunEvent, { show }: { readonly show: (text: string) => void }): void {
   if (event.type === 'begin') show(`Sending ${event.total} requests to ${event.report.endpoint.name} …`);
   if (event.type !== 'live') return;
   const tokens = event.rows.reduce((sum, row) => sum + row.t.length, 0);

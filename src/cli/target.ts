@@ -1,7 +1,8 @@
 import path from 'node:path';
 import { endpointFromUrl, isLoopback, originOf, parseEndpoints, resolveEnvironment, urlProblem, apis, type Endpoint } from '../probe/endpoint';
+import { ArgumentError, parseSimulatorArgs } from '../simulator/arguments';
 import { startSimulator } from '../simulator/start';
-import { oneOf, UsageError, type CommandContext } from './command';
+import { oneOf, UsageError, wholeNumber, type CommandContext } from './command';
 import { keyFor } from './keys';
 import { note } from './output';
 import { readWorkspaceSettings } from './settings';
@@ -14,6 +15,9 @@ export const targetOptions = {
   demo: { type: 'boolean' },
   'allow-env': { type: 'string', multiple: true },
   insecure: { type: 'boolean' },
+  'timeout-first-token': { type: 'string' },
+  'timeout-stall': { type: 'string' },
+  'timeout-total': { type: 'string' },
 } as const;
 
 /** What the usage texts say about them. */
@@ -23,6 +27,7 @@ export const targetUsage = `  --endpoint NAME|URL  a name from firstToken.endpoi
   --demo               start the simulated server and use it
   --allow-env NAME     let \${env:NAME} in headers of the settings file be filled in
   --insecure           do not verify certificates (shown in the report)
+  --timeout-first-token MS, --timeout-stall MS, --timeout-total MS   give up after (120000, 60000, 600000)
 
 The key is taken from FIRST_TOKEN_API_KEY. It is sent to an --endpoint URL, to the origin in FIRST_TOKEN_API_KEY_ORIGIN, or to loopback.`;
 
@@ -42,23 +47,33 @@ interface Values {
   readonly demo?: boolean | undefined;
   readonly insecure?: boolean | undefined;
   readonly 'allow-env'?: string[] | undefined;
+  readonly 'timeout-first-token'?: string | undefined;
+  readonly 'timeout-stall'?: string | undefined;
+  readonly 'timeout-total'?: string | undefined;
 }
 
 /** Finds the endpoint the flags mean. Throws a UsageError that names the flag or setting to change. `demoArgs`: flags for the simulated server. */
 export async function resolveTarget(values: Values, context: CommandContext, demoArgs: readonly string[] = []): Promise<CliTarget> {
   const settings = readWorkspaceSettings(context.cwd);
   const api = oneOf('--api', values.api, apis);
+  const limit = (flag: 'timeout-first-token' | 'timeout-stall' | 'timeout-total') => wholeNumber(`--${flag}`, values[flag], { min: 1, max: 86_400_000 });
+  const limits = Object.fromEntries(Object.entries({ firstToken: limit('timeout-first-token'), stall: limit('timeout-stall'), total: limit('timeout-total') }).filter(([, value]) => value !== undefined)) as Endpoint['timeouts'];
   const more: Partial<Endpoint> = { ...(api === undefined ? {} : { api }), ...(values.model === undefined ? {} : { model: values.model }) };
   if (values.demo) {
     if (values.endpoint !== undefined) throw new UsageError('--demo starts its own server: leave out --endpoint.');
+    try {
+      parseSimulatorArgs(demoArgs);
+    } catch (error) {
+      throw error instanceof ArgumentError ? new UsageError(error.message) : error;
+    }
     const simulator = await startSimulator({ script: path.join(context.dist, 'simulator.js'), args: [...demoArgs] });
-    const endpoint = { ...endpointFromUrl(simulator.url), name: 'demo', ...more };
+    const endpoint = { ...endpointFromUrl(simulator.url), name: 'demo', timeouts: limits, ...more };
     return { endpoint, key: null, settings: settings.values, settingsFile: settings.file, stop: () => simulator.stop() };
   }
   const { endpoint: chosen, typedUrl } = choose(values.endpoint, settings);
   const tls = values.insecure ? { ...chosen.tls, insecure: true } : chosen.tls;
   const allowed = new Set(values['allow-env'] ?? []);
-  const { endpoint, withheld } = resolveEnvironment({ ...chosen, tls, ...more }, (name) => (allowed.has(name) ? (context.env[name] ?? '') : null));
+  const { endpoint, withheld } = resolveEnvironment({ ...chosen, tls, timeouts: { ...chosen.timeouts, ...limits }, ...more }, (name) => (allowed.has(name) ? (context.env[name] ?? '') : null));
   for (const name of withheld) note(`A header that needs the environment variable ${name} was left out. Pass --allow-env ${name} to send it.`);
   const { key, withheld: keptBack } = keyFor({ origin: originOf(endpoint.url), typedUrl, loopback: isLoopback(endpoint) }, context.env);
   if (keptBack !== null) note(keptBack);

@@ -31,7 +31,8 @@ const clockWords = 'date_time|datetime|date|time|day|weekday|month|year|hour|min
 const rules: readonly Rule[] = [
   // What looks like a clock, an id or a text but is a setting or a property of data.
   [/(?:^|_)(?:format|formats|template|templates|schema|schemas|instructions|enabled|disabled|mode|style|type|types|limit|limits|window|length|size|budget_max|threshold|level|levels|policy|policies|rules|guidelines|definition|definitions|separator|delimiter|prefix|suffix|tag|tags|label|labels|title|header|heading|placeholder|criteria|rubric)$/, 'deploy', 'weak', 'names a setting'],
-  [/^(?:is|has|have|should|can|enable|disable|enabled|use|uses|show|hide|include|includes|exclude|add|allow|support|supports|with|without|force|max|min|maximum|minimum|default|num|n|preserve|skip|strip|keep|no)_/, 'unknown', 'weak', 'names a flag or limit'],
+  [/^(?:is|has|have|should|can|enable|disable|enabled|use|uses|show|hide|include|includes|exclude|add|allow|support|supports|with|without|force|preserve|skip|strip|keep|no)_/, 'unknown', 'weak', 'names a flag or limit'],
+  [/^(?:max|min|maximum|minimum|default|num|number_of|n)_/, 'deploy', 'weak', 'names a limit'],
   [/(?:knowledge|training|data)_?cut_?off|^cut_?off(?:_date)?$|(?:^|_)training_date$/, 'deploy', 'weak', 'names a property of the model'],
   [/^(?:time_?zone|tz|utc_offset|time_?zone_(?:name|offset|id))$/, 'session', 'weak', 'names a time zone'],
   // Clocks.
@@ -47,7 +48,12 @@ const rules: readonly Rule[] = [
   [/^(?:random_)?seed$/, 'request', 'weak', 'names a seed'],
   [/(?:^|_)(?:session|conversation|thread|chat|user|tenant|org|organi[sz]ation|account|customer|workspace|project|team|member|client|device|agent|channel|guild|room|visitor|participant|employee|profile|login)_?(?:id|uid|uuid|key|number)s?$/, 'session', 'strong', 'names an id of a session or user'],
   // Counters and budgets.
-  [/(?:^|_)(?:tokens?|turns?|attempts?|steps?|iterations?|budget|time|calls?|messages?|retries|credits?|quota|context)_(?:left|remaining|used|usage|so_far|consumed|spent)$|^remaining_|_remaining$|^(?:turn|iteration|loop|step|attempt|round|retry)_?(?:number|num|count|counter|index|no)$|^(?:cost|spent|elapsed|usage)_(?:so_far|time|percent|pct)$|^(?:iteration|loop_count|percent_full|context_percent(?:age)?|memory_(?:usage|percent|pct))$/, 'request', 'strong', 'names a counter'],
+  [
+    /(?:^|_)(?:tokens?|turns?|attempts?|steps?|iterations?|budget|time|calls?|messages?|retries|credits?|quota|context)_(?:left|remaining|used|usage|so_far|consumed|spent)$|^remaining_(?:tokens?|turns?|attempts?|steps?|iterations?|budget|time|calls?|messages?|retries|credits?|quota|context)$|^(?:turn|iteration|loop|step|attempt|round|retry)_?(?:number|num|count|counter|index|no)$|^(?:current_)?(?:turn|iteration)$|^(?:cost|spent|elapsed|usage)_(?:so_far|time|percent|pct)$|^(?:loop_count|percent_full|(?:context|memory|token)_(?:usage|percent(?:age)?|pct)(?:_used|_full)?)$/,
+    'request',
+    'strong',
+    'names a counter',
+  ],
   // History and memory.
   [/^(?:(?:chat|conversation|message|dialog(?:ue)?|full|recent|past|previous|prior|session|thread|formatted)_)?history(?:_(?:str|string|text|messages?))?$|^(?:chathistory|messages|chat_messages|conversation_messages|previous_messages|prior_messages|past_messages|recent_messages|message_history)$|(?:^|_)scratch_?pad$/, 'request', 'strong', 'names the conversation so far'],
   [/^(?:(?:user|long_term|short_term|working|episodic|relevant|recalled|retrieved|agent|conversation|chat|session|core|saved)_)?memor(?:y|ies)(?:_(?:context|block|text|str|string))?$|^(?:conversation|chat|session|history|rolling|running)_summary$|^(?:summary|todos?|todo_list|task_list)$/, 'request', 'strong', 'names a memory that is rewritten'],
@@ -89,6 +95,18 @@ const withTime = /(?:^|_)(?:time|now|timestamp|stamp|datetime|clock|hour|minute|
 
 /** What the words of a name tell, or null when nothing. `path` is dotted; only its last segment and its root are read. */
 export function judgeName(path: string): NameEvidence | null {
+  const known = judged.get(path);
+  if (known !== undefined) return known;
+  const evidence = judgeFresh(path);
+  if (judged.size > 5000) judged.clear();
+  judged.set(path, evidence);
+  return evidence;
+}
+
+/** Names come again at every place and keystroke. */
+const judged = new Map<string, NameEvidence | null>();
+
+function judgeFresh(path: string): NameEvidence | null {
   const segments = path
     .replace(/\(\)/g, '')
     .split(/[./]/)

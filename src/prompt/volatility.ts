@@ -75,6 +75,7 @@ class Judge {
   private readonly overrides = new Map<string, { volatility: Volatility; evidence: 'pragma' | 'setting' }>();
   private readonly variables = new Map<string, Variable>();
   private work = 0;
+  private readonly entered = new Set<ControlSpan>();
   private readonly prompt: Prompt;
 
   constructor(prompt: Prompt, pragmas: readonly Pragma[], options: VolatilityOptions) {
@@ -141,7 +142,7 @@ class Judge {
   private expression(span: ExpressionSpan, walk: Walk): Piece[] {
     if (!span.output) return [];
     const macro = span.macro === null ? undefined : this.prompt.macros[span.macro.name];
-    if (macro !== undefined && walk.depth < 8) return this.callMacro(span, macro, walk);
+    if (macro !== undefined && walk.depth < 8 && !this.entered.has(macro)) return this.callMacro(span, macro, walk);
     if (span.constant !== null) return span.constant === '' ? [] : [this.piece(span, walk, 'static', constant('literal', 'It always renders the same text.'), span.constant, [[0, span.start]])];
     const value = this.piece(span, walk, 'value', this.references(span.references, walk.scope));
     const text = span.literals.join('');
@@ -154,7 +155,10 @@ class Judge {
       const given = span.macro!.arguments[i];
       scope.names.set(name, given === undefined ? constant('literal', 'The parameter has its default.', name) : this.references(given, walk.scope));
     });
-    return this.walk(macro.branches[0]?.spans ?? [], { ...walk, scope, foreign: walk.foreign ?? span, depth: walk.depth + 1 });
+    this.entered.add(macro);
+    const pieces = this.walk(macro.branches[0]?.spans ?? [], { ...walk, scope, foreign: walk.foreign ?? span, depth: walk.depth + 1 });
+    this.entered.delete(macro);
+    return pieces;
   }
 
   private control(span: ControlSpan, walk: Walk): Piece[] {
@@ -305,13 +309,23 @@ class Judge {
     const called = reference.given === true && /^(?:Date|dayjs|moment|DateTime)(?:\(\).*)?$/.test(path) ? 'silent' : judgeCall(path, formats);
     if (called === 'silent') return constant('literal', 'The call adds nothing of its own.', path);
     const macro = this.prompt.macros[path];
-    if (macro !== undefined) return join(this.walk(macro.branches[0]?.spans ?? [], macroWalk(macro)).filter((p) => p.judgement.strength === 'certain').map((p) => p.judgement));
+    if (macro !== undefined) return this.macroValue(macro);
     if (called !== null) return { volatility: called.volatility, evidence: 'call', strength: called.strength === 'certain' ? 'certain' : called.strength, name: path, reason: `\`${path}\` ${called.reason}.` };
     const at = path.lastIndexOf('.');
     const method = path.slice(at + 1);
     const object = path.slice(0, Math.max(0, at)).replace(/\(\)$/, '');
     if (object !== '' && (dataMethods.test(method) || clockMethods.test(method))) return this.value({ path: object, call: path.slice(0, at).endsWith('()'), strings: reference.strings }, scope, formats);
     return null;
+  }
+
+  /** What a macro's text depends on beside its arguments: the calls in its body. Macros that call themselves end at the first turn. */
+  private macroValue(macro: ControlSpan): Judgement {
+    const nothing = constant('literal', 'The macro adds nothing of its own.', macro.name ?? '');
+    if (this.entered.has(macro)) return nothing;
+    this.entered.add(macro);
+    const pieces = this.walk(macro.branches[0]?.spans ?? [], macroWalk(macro));
+    this.entered.delete(macro);
+    return join([nothing, ...pieces.filter((p) => p.judgement.evidence === 'call' && p.kind === 'value').map((p) => p.judgement)]);
   }
 
   /** A clock under a date-only format changes by the day. */
@@ -329,7 +343,7 @@ const clockMethods = /^(?:strftime|isoformat|format|date|year|month|day)$/;
 function macroWalk(macro: ControlSpan): Walk {
   const scope = new Names(null);
   for (const name of macro.binds) scope.names.set(name, constant('literal', 'A parameter.', name));
-  return { part: 0, branches: [], loop: 'constant', history: false, foreign: macro, scope, depth: 4, conditional: false };
+  return { part: 0, branches: [], loop: 'constant', history: false, foreign: macro, scope, depth: 7, conditional: false };
 }
 
 function weaken(judgement: Judgement): Judgement {

@@ -20,7 +20,7 @@ export function parseClaudeCommand(input: FormatInput): ParsedFormat {
   const body = front?.body ?? 0;
   const positional = 'argument-hint' in settings || 'arguments' in settings || input.text.includes('$ARGUMENTS');
   const spans: Span[] = front === null ? [] : [comment(input.text, 0, front.body)];
-  const pattern = /^```!\s*\n[^]*?^```[ \t]*$|!`([^`\n]+)`|\$ARGUMENTS(?:\[\d+\])?|\$(\d)(?!\d|[.,]\d)/gm;
+  const pattern = /^```!\s*\n[^]*?^```[ \t]*$|(?<![`\w!])!`([^`\s][^`\n]*)`|\$ARGUMENTS(?:\[\d+\])?|\$(\d)(?!\d|[.,]\d)/gm;
   pattern.lastIndex = body;
   let from = body;
   for (let match = pattern.exec(input.text); match !== null; match = pattern.exec(input.text)) {

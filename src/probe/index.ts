@@ -279,7 +279,8 @@ function resolve(job: ProbeJob, network: NetworkOptions, detection: Detection | 
   const { endpoint, key, memory } = job;
   const api = endpoint.api === 'auto' ? (detection?.api ?? 'openai-chat') : endpoint.api;
   const model = endpoint.model ?? detection?.models[0] ?? null;
-  if (model === null && detection?.unreachable === null && needsModel.has(api)) {
+  // Where a key is missing the models cannot be listed either: the requests go out and tell that.
+  if (model === null && detection?.unreachable === null && !detection.needsKey && needsModel.has(api)) {
     throw new PlanError(`No model is named and "${endpoint.name}" lists none: set "model" of the endpoint (firstToken.endpoints, --model).`, 'firstToken.endpoints');
   }
   return { endpoint, dialect: dialects[api], model, server: detection?.server ?? null, key, timeouts: timeoutsFor(endpoint, withoutUndefined(job.timeouts)), network, memory };

@@ -27,7 +27,9 @@ const lazySiblings = {
 };
 
 // 'module' first: jsonc-parser's main is UMD, whose requires a bundler cannot follow.
-const host = { platform: 'node', format: 'cjs', mainFields: ['module', 'main'], target: 'node20', external: ['vscode'], plugins: [lazySiblings] };
+// The ES modules of yaml: its CommonJS build for Node cannot be shaken and is 18 kB larger.
+const alias = { yaml: path.join(root, 'node_modules/yaml/browser/dist/index.js') };
+const host = { alias, platform: 'node', format: 'cjs', mainFields: ['module', 'main'], target: 'node20', external: ['vscode'], plugins: [lazySiblings] };
 const targets = [
   { in: 'src/extension.ts', out: 'extension', budgetKB: 150, ...host },
   { in: 'src/probe/index.ts', out: 'probe', budgetKB: 150, ...host },

@@ -15,6 +15,17 @@ export const findingCodes = {
   'rendered-date': 'A literal date or time stands behind words such as “current date”: it looks like the output of a template.',
   syntax: 'The template cannot be read at this place; the rest of the file is analysed all the same.',
   'byte-order-mark': 'The file begins with a byte order mark, which a host may send as the first bytes of the prompt.',
+  'trailing-space': 'Lines of the template end in spaces, which an editor may strip: the stripped prompt is another prefix.',
+  'unicode-form': 'Characters are written in decomposed form (NFD), so the same text typed elsewhere is another prefix.',
+  'image-before-text': 'An image stands before static text of its message, so another image makes that text another prefix.',
+  'marker-after-dynamic': 'A cache marker stands behind a place that changes, so what it caches is not found again.',
+  'too-many-markers': 'There are more cache markers than the provider allows.',
+  'ttl-order': 'A marker with a longer time to live stands behind one with a shorter.',
+  'look-back': 'More blocks lie between two cache markers than the provider looks back.',
+  'under-minimum': 'The static part has fewer tokens than the provider caches at all.',
+  'variable-in-static-message': 'A changing value stands in the same message as static text, and the rule reuses only whole messages.',
+  'unsorted-tools': 'The tools are not sorted by name, or come in another order than in the request before.',
+  'key-order': 'JSON keys stand in another order than in the request before, so the same values are another prefix.',
   'mixed-line-ends': 'Lines end in both LF and CRLF, so hosts that normalise them differently do not share a prefix.',
 } as const satisfies Record<string, string>;
 

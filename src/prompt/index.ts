@@ -1,6 +1,8 @@
 /** Front door of the prompt part: what editor and terminal use. Loaded lazily. */
+export { findHiddenClock, renderChatTemplate, type HiddenClock } from './chatTemplate';
 export { findingCodes, type FindingCode, type Severity } from './findingCodes';
 export { analyseFile, byteOffsets, decode, lintFile, lintResult, ruleIds, ruleNamed, type AnalysedFile, type AnalysedPrompt, type Finding, type LintOptions, type LintResult } from './lint';
+export { applyEdits, ignoreFixes, markerFixes, placeFixes, sortToolsFix, type Fix, type FixContext, type TextEdit } from './fixes';
 export { isPromptPath, maximumLength, parsePromptFile, prepare, sniffTemplate, useCodeReader, type ParseOptions } from './parse';
 export { analysePrefix, lossOf, placeSentence, scopesSentence, textsToCount, type ChangingPlace, type InputPrice, type Loss, type PrefixReport } from './prefix';
 export type { ChatPrompt, FormatId, Piece, Prompt, PromptFile, Role, Scope, Volatility } from './prompt';

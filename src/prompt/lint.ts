@@ -4,6 +4,7 @@ import { maximumLength, parsePromptFile } from './parse';
 import { analysePrefix, type ChangingPlace, type PrefixReport } from './prefix';
 import type { FormatId, Judgement, Piece, Pragma, PromptFile, Scope, Volatility } from './prompt';
 import { loadRules, type CacheRule } from './rules';
+import { fileFindings, requestFindings, structureFindings } from './structure';
 import { bytesCounter, type TokenCounter, type TokenCountSource } from './tokens';
 import { isVolatile, unroll } from './volatility';
 
@@ -107,7 +108,7 @@ export function analyseFile(file: PromptFile, options: LintOptions = {}): Analys
   const found = [
     ...prompts.flatMap((p) => promptFindings(file, p, scope, options.minLostTokens ?? 256)),
     ...file.problems.map((p) => syntaxFinding(file, p, lines)),
-    ...byteFindings(file, lines),
+    ...structural(file, prompts, options, lines),
   ];
   return { file, rule, scope, prompts, findings: applyPragmas(found, file.pragmas).sort((a, b) => a.start - b.start) };
 }
@@ -201,18 +202,20 @@ function syntaxFinding(file: PromptFile, problem: PromptFile['problems'][number]
   return { code: 'syntax', severity: 'information', start: problem.start, end: problem.end, line: lines.at(problem.start), text: file.text.slice(problem.start, Math.min(problem.end, problem.start + 120)), class: 'unknown', evidence: 'grammar', lostTokens: 0, message: problem.message };
 }
 
-function byteFindings(file: PromptFile, lines: Lines): Finding[] {
-  if (file.prompts.length === 0 || file.format === 'python' || file.format === 'javascript') return [];
-  const found: Finding[] = [];
-  const base = { class: 'deploy' as const, evidence: 'structure' as const, lostTokens: 0, severity: 'hint' as const };
-  if (file.text.startsWith('\ufeff')) found.push({ ...base, code: 'byte-order-mark', start: 0, end: 1, line: 1, text: '', message: 'The file begins with a byte order mark. Save it without one: a host that sends it does not share a prefix with one that does not.' });
-  const crlf = file.text.indexOf('\r\n');
-  const lf = /(?<!\r)\n/.exec(file.text)?.index ?? -1;
-  if (crlf >= 0 && lf >= 0) {
-    const at = Math.max(crlf, lf);
-    found.push({ ...base, code: 'mixed-line-ends', start: at, end: at + 1, line: lines.at(at), text: '', message: 'Lines end in both LF and CRLF. Save the file with one of them: hosts that normalise line ends do not share a prefix with those that do not.' });
-  }
-  return found;
+/** Findings about bytes, blocks, markers and tools. Strings in code are judged by their text alone: the bytes of the file are not sent. */
+function structural(file: PromptFile, prompts: readonly AnalysedPrompt[], options: LintOptions, lines: Lines): Finding[] {
+  const counter = options.counter ?? bytesCounter;
+  const code = file.format === 'python' || file.format === 'javascript';
+  const first = prompts[0];
+  const found = [
+    ...(first === undefined || code ? [] : fileFindings(file)),
+    ...prompts.flatMap(({ index, pieces, report }) => {
+      const prompt = file.prompts[index];
+      return prompt === undefined ? [] : structureFindings({ file, prompt, pieces, report, counter, minLostTokens: options.minLostTokens ?? 256 });
+    }),
+    ...(first === undefined ? [] : requestFindings(file, { report: first.report, counter })),
+  ];
+  return found.map((f) => ({ code: f.code, severity: f.severity, start: f.start, end: f.end, line: lines.at(f.start), text: file.text.slice(f.start, Math.min(f.end, f.start + 120)), class: 'deploy', evidence: 'structure', lostTokens: f.lostTokens, message: f.message }));
 }
 
 const cue =

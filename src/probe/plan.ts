@@ -163,6 +163,14 @@ export interface Shot {
   /** Makes the prompt new to every prefix cache; null = send it as it is. */
   readonly nonce: string | null;
   readonly labels: Readonly<Record<string, string | number>>;
+  /** Name of the lane of `plan.lanes` whose slots it waits for; absent = the plan's own slots. */
+  readonly lane?: string;
+}
+
+/** Slots of their own beside those of the plan: a tenant, a kind of request. A background lane sends nothing more once everything else has been answered. */
+export interface Lane {
+  readonly concurrency: number;
+  readonly background?: boolean;
 }
 
 /** What a run will do. */
@@ -177,6 +185,9 @@ export interface ProbePlan {
   readonly recorders: number;
   /** Ask for answers of exactly `maxTokens` tokens where the server can. */
   readonly fixedLength?: boolean;
+  readonly lanes?: Readonly<Record<string, Lane>>;
+  /** A schedule keeps no more than this in flight; what it holds back starts late and says so. Default 4096. */
+  readonly mostInFlight?: number;
 }
 
 /** A fresh nonce: 16 hex digits, so that every salted prompt is equally long. */

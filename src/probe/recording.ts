@@ -1,4 +1,5 @@
 /** The main-thread side of the recorder: starts its thread, hands it requests, and gives back tapes. */
+import type { EventLoopUtilization } from 'node:perf_hooks';
 import { Worker } from 'node:worker_threads';
 import type { Milliseconds } from '../report/sample';
 import { now } from './clock';
@@ -36,6 +37,8 @@ export interface Recorder {
   warm(url: string, count: number): Promise<void>;
   /** The canary's errors (arrival − send stamp, ms) since a stamp of the clock; empty where loopback cannot be used. */
   clockErrors(since: Milliseconds): Promise<readonly Milliseconds[]>;
+  /** Share of time (0–1) its event loop was busy since the last call; the first call starts counting. */
+  loopUse?(): number;
   close(): Promise<void>;
 }
 
@@ -59,6 +62,7 @@ class ThreadRecorder implements Recorder {
   readonly #calls = new Map<number, (errors: readonly Milliseconds[]) => void>();
   #nextCall = 0;
   #stopped: string | null = null;
+  #loop: EventLoopUtilization | null = null;
 
   constructor(worker: Worker) {
     this.#worker = worker;
@@ -104,6 +108,13 @@ class ThreadRecorder implements Recorder {
 
   clockErrors(since: Milliseconds): Promise<readonly Milliseconds[]> {
     return this.#call((call) => ({ type: 'clockErrors', call, since }));
+  }
+
+  loopUse(): number {
+    if (this.#stopped !== null) return 0;
+    const before = this.#loop;
+    this.#loop = this.#worker.performance.eventLoopUtilization();
+    return before === null ? this.#loop.utilization : this.#worker.performance.eventLoopUtilization(this.#loop, before).utilization;
   }
 
   async close(): Promise<void> {

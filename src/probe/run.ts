@@ -32,7 +32,7 @@ export interface Stopped {
 
 /** One thing that happened in a run. Stamps are ms from the window's start (the first measured start). */
 export type RunStep =
-  | { readonly type: 'live'; readonly rows: readonly LiveRow[]; readonly done: number; readonly total: number; readonly elapsed: Milliseconds; readonly eta: Milliseconds | null }
+  | { readonly type: 'live'; readonly rows: readonly LiveRow[]; readonly done: number; readonly total: number; readonly elapsed: Milliseconds; readonly eta: Milliseconds | null; /** Stamp of the clock that the rows' times are counted from. */ readonly origin: Milliseconds }
   | { readonly type: 'sample'; readonly sample: Sample; readonly decoded: Decoded; readonly tape: Tape; readonly shot: Shot };
 
 /** What a run leaves behind, beside its samples. */
@@ -47,6 +47,8 @@ export interface RunResult {
 const livePeriod: Milliseconds = 250;
 /** A schedule never has more in flight: beyond this the client is the bottleneck. */
 const mostInFlight = 4096;
+/** How often a schedule that was held back looks for room. */
+const holdBack: Milliseconds = 10;
 const longestWait: Milliseconds = 60_000;
 
 /** Runs a plan. Aborting the signal closes all sockets; what was measured until then is yielded before the end. */
@@ -159,8 +161,7 @@ class Run {
       this.#began = this.#seams.now();
       await this.#inSlots(shots.filter((shot) => shot.role === 'warmup'));
       const measured = shots.filter((shot) => shot.role === 'measured');
-      if (measured.some((shot) => shot.dueAt !== null)) await this.#onSchedule(measured);
-      else await this.#inSlots(measured);
+      await this.#measured(measured);
       this.#settleOrigin(this.#origin ?? this.#began);
       return { origin: this.#origin!, stopped: this.#stopped, clockErrors: await this.#clockErrors(this.#origin!) };
     } finally {
@@ -190,26 +191,47 @@ class Run {
     return this.#halt.signal.aborted;
   }
 
+  /** Shots with a time on schedule, the others in the slots of the plan or of their lane, all at once. */
+  async #measured(shots: readonly Shot[]): Promise<void> {
+    const { lanes = {}, concurrency } = this.#plan;
+    const queued = new Map<string, Shot[]>();
+    for (const shot of shots) {
+      if (shot.dueAt !== null) continue;
+      const name = shot.lane ?? '';
+      const lane = queued.get(name);
+      if (lane) lane.push(shot);
+      else queued.set(name, [shot]);
+    }
+    let foreground = true;
+    const inLane = (name: string): Promise<void> => this.#inSlots(queued.get(name) ?? [], lanes[name]?.concurrency ?? concurrency, () => foreground || lanes[name]?.background !== true);
+    const names = [...queued.keys()];
+    const behind = names.filter((name) => lanes[name]?.background).map(inLane);
+    await Promise.all([this.#onSchedule(shots.filter((shot) => shot.dueAt !== null)), ...names.filter((name) => !lanes[name]?.background).map(inLane)]);
+    foreground = false;
+    await Promise.all(behind);
+  }
+
   /** Closed loop: as many slots as the concurrency, each sends its next shot when its last one has ended. */
-  async #inSlots(shots: readonly Shot[]): Promise<void> {
+  async #inSlots(shots: readonly Shot[], concurrency = this.#plan.concurrency, wanted: () => boolean = () => true): Promise<void> {
     let next = 0;
     const slot = async (): Promise<void> => {
-      for (let shot = shots[next]; shot && !this.#halted; shot = shots[next]) {
+      for (let shot = shots[next]; shot && !this.#halted && wanted(); shot = shots[next]) {
         next += 1;
         await this.#fire(shot, this.#seams.now());
       }
     };
-    await Promise.all(Array.from({ length: Math.min(this.#plan.concurrency, shots.length) }, slot));
+    await Promise.all(Array.from({ length: Math.min(concurrency, shots.length) }, slot));
   }
 
   /** Open loop: each shot at its time, whatever is still running. */
   async #onSchedule(shots: readonly Shot[]): Promise<void> {
     const from = this.#seams.now();
+    const most = this.#plan.mostInFlight ?? mostInFlight;
     const running: Promise<void>[] = [];
     for (const shot of [...shots].sort((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0))) {
       const due = from + (shot.dueAt ?? 0);
       for (let wait = due - this.#seams.now(); wait > 0 && !this.#halted; wait = due - this.#seams.now()) await this.#seams.sleep(wait, this.#halt.signal);
-      while (this.#inFlight.size >= mostInFlight && !this.#halted) await this.#seams.sleep(10, this.#halt.signal);
+      while (this.#inFlight.size >= most && !this.#halted) await this.#seams.sleep(holdBack, this.#halt.signal);
       if (this.#halted) break;
       running.push(this.#fire(shot, due));
     }
@@ -368,7 +390,7 @@ class Run {
     });
     const elapsed = this.#seams.now() - this.#began;
     const total = this.#plan.shots.length;
-    this.#tell({ type: 'live', rows, done: this.#done, total, elapsed, eta: this.#done === 0 ? null : (elapsed / this.#done) * (total - this.#done) });
+    this.#tell({ type: 'live', rows, done: this.#done, total, elapsed, eta: this.#done === 0 ? null : (elapsed / this.#done) * (total - this.#done), origin });
   }
 
   #tell(step: RunStep): void {

@@ -1,18 +1,42 @@
 /** Puts one answer on the wire: stamps every frame just before it is written, and plays the faults that happen inside a stream. */
-import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import type { Piece } from './answer';
 import type { Problem, Tally, Voice, WireFrame } from './face/face';
 import { findFault, type Fault } from './faults';
-import { clock } from './realTime';
 import type { Truth, TruthStore } from './truth';
 
 /** Stands for bytes that are not UTF-8 until the frame is encoded; the code point is private, no answer holds it. */
 const badBytesMark = '\uE0BA';
 
+/** A clock with an alarm: real or virtual, ms. */
+export interface Timeline {
+  now(): number;
+  /** Calls `act` at time `at` or soon after; the answer takes it back. */
+  wake(at: number, act: () => void): () => void;
+}
+
+/** The sending end of one exchange. Nothing throws when the client has gone. */
+export interface Wire {
+  /** Whether the response head has been sent. */
+  readonly open: boolean;
+  /** Sends the head of a streamed answer. */
+  head(headers: Readonly<Record<string, string>>): void;
+  write(bytes: string | Uint8Array): void;
+  /** What was written leaves now. */
+  flush(): void;
+  end(bytes?: Uint8Array): void;
+  /** Breaks the connection. */
+  cut(): void;
+  /** Sends a whole answer. */
+  whole(status: number, headers: Readonly<Record<string, string>>, body: string | Uint8Array): void;
+  /** Called when the exchange is over, however it ended. */
+  onGone(act: () => void): void;
+}
+
 /** What a delivery needs to know. `stop` is called when a fault ends the answer early. */
 export interface DeliveryOptions {
-  readonly response: ServerResponse;
+  readonly wire: Wire;
+  readonly time: Timeline;
   readonly voice: Voice;
   readonly faults: readonly Fault[];
   readonly truth: Truth;
@@ -29,8 +53,8 @@ export class Delivery {
   readonly #options: DeliveryOptions;
   readonly #held: { readonly at: number; readonly batch: Batch }[] = [];
   readonly #zipped: Buffer[] = [];
-  #timer: NodeJS.Timeout | null = null;
-  #comments: NodeJS.Timeout | undefined;
+  #takeBack: (() => void) | null = null;
+  #stopComments: (() => void) | null = null;
   /** Tokens handed over so far, and the time before which nothing may leave. */
   #tokens = 0;
   #notBefore = 0;
@@ -44,13 +68,21 @@ export class Delivery {
 
   /** Sends the response head. */
   head(): void {
-    const { response, voice, headers } = this.#options;
-    if (response.headersSent) return;
+    const { wire, voice, headers } = this.#options;
+    if (wire.open) return;
     const encoding = this.#fault('gzip') ? { 'content-encoding': 'gzip' } : {};
-    response.writeHead(200, { 'content-type': voice.contentType, 'cache-control': 'no-cache', ...voice.headers, ...encoding, ...headers });
-    response.flushHeaders();
+    wire.head({ 'content-type': voice.contentType, 'cache-control': 'no-cache', ...voice.headers, ...encoding, ...headers });
     const comments = this.#fault('comments');
-    if (comments && voice.contentType.startsWith('text/event-stream')) this.#comments = setInterval(() => response.write(': still working\n\n'), comments.ms);
+    if (comments && voice.contentType.startsWith('text/event-stream')) this.#comment(comments.ms);
+  }
+
+  #comment(every: number): void {
+    const { wire, time } = this.#options;
+    this.#stopComments = time.wake(time.now() + every, () => {
+      wire.write(': still working\n\n');
+      wire.flush();
+      this.#comment(every);
+    });
   }
 
   /** Sends the pieces of one emission, with what comes before the first of them. */
@@ -92,8 +124,8 @@ export class Delivery {
   dispose(): void {
     this.#closed = true;
     this.#held.length = 0;
-    if (this.#timer) clearTimeout(this.#timer);
-    clearInterval(this.#comments);
+    this.#takeBack?.();
+    this.#stopComments?.();
   }
 
   #fault<K extends Fault['kind']>(kind: K): Extract<Fault, { kind: K }> | null {
@@ -137,7 +169,7 @@ export class Delivery {
   }
 
   #hold(ms: number): void {
-    if (ms > 0) this.#notBefore = Math.max(this.#notBefore, clock() + ms);
+    if (ms > 0) this.#notBefore = Math.max(this.#notBefore, this.#options.time.now() + ms);
   }
 
   #finish(how: 'end' | 'cut'): void {
@@ -148,14 +180,14 @@ export class Delivery {
   #send(frames: readonly WireFrame[]): void {
     if (frames.length === 0) return;
     const jitter = this.#fault('jitter');
-    if (jitter) this.#notBefore = Math.max(this.#notBefore, clock() + this.#options.random() * jitter.ms);
+    if (jitter) this.#notBefore = Math.max(this.#notBefore, this.#options.time.now() + this.#options.random() * jitter.ms);
     const buffer = this.#fault('buffer');
-    if (buffer) this.#notBefore = Math.max(this.#notBefore, Math.ceil(clock() / buffer.ms) * buffer.ms);
+    if (buffer) this.#notBefore = Math.max(this.#notBefore, Math.ceil(this.#options.time.now() / buffer.ms) * buffer.ms);
     this.#queue(frames);
   }
 
   #queue(batch: Batch): void {
-    if (this.#held.length === 0 && this.#notBefore <= clock()) this.#write(batch);
+    if (this.#held.length === 0 && this.#notBefore <= this.#options.time.now()) this.#write(batch);
     else {
       this.#held.push({ at: this.#notBefore, batch });
       this.#wait();
@@ -164,37 +196,32 @@ export class Delivery {
 
   #wait(): void {
     const next = this.#held[0];
-    if (!next || this.#timer || next.at === Infinity) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = null;
-      while (this.#held.length > 0 && this.#held[0]!.at <= clock()) this.#write(this.#held.shift()!.batch);
+    if (!next || this.#takeBack || next.at === Infinity) return;
+    const { time } = this.#options;
+    this.#takeBack = time.wake(next.at, () => {
+      this.#takeBack = null;
+      while (this.#held.length > 0 && this.#held[0]!.at <= time.now()) this.#write(this.#held.shift()!.batch);
       this.#wait();
-    }, Math.max(0, next.at - clock()));
+    });
   }
 
   #write(batch: Batch): void {
-    const { response } = this.#options;
-    clearInterval(this.#comments);
-    if (response.destroyed) return;
-    if (batch === 'cut') {
-      response.socket?.destroy();
-      return;
+    const { wire } = this.#options;
+    this.#stopComments?.();
+    if (batch === 'cut') wire.cut();
+    else if (batch === 'end') wire.end(this.#fault('gzip') ? gzipSync(Buffer.concat(this.#zipped)) : undefined);
+    else {
+      for (const frame of batch) this.#writeFrame(frame);
+      wire.flush();
     }
-    if (batch === 'end') {
-      response.end(this.#fault('gzip') ? gzipSync(Buffer.concat(this.#zipped)) : undefined);
-      return;
-    }
-    for (const frame of batch) this.#writeFrame(frame);
-    // Node corks a response until the next tick; uncorking sends the frame now, when its stamp was taken.
-    response.socket?.uncork();
   }
 
   #writeFrame({ data, tokens }: WireFrame): void {
-    const { response, store, truth } = this.#options;
+    const { wire, store, truth, time } = this.#options;
     const bytes = typeof data === 'string' && data.includes(badBytesMark) ? spoiled(data) : data;
-    store.frame(truth, clock(), tokens);
+    store.frame(truth, time.now(), tokens);
     if (this.#fault('gzip')) this.#zipped.push(Buffer.from(bytes as string));
-    else response.write(bytes);
+    else wire.write(bytes);
   }
 }
 

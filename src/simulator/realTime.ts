@@ -1,4 +1,5 @@
 /** Drives a backend by the machine's monotonic clock: what is due is delivered when it is due, to a fraction of a millisecond. */
+import type { Driver } from './desk';
 import type { Backend, EngineEvent, EngineRequest, Load, Ms, Refusal } from './engine';
 
 /** Milliseconds of `process.hrtime`: one monotonic clock for all threads and processes of a machine. */
@@ -11,13 +12,6 @@ const timerGrain = 1.2;
 
 const nap = new Int32Array(new SharedArrayBuffer(4));
 
-/** Waits until the clock shows `at`, to a fraction of a millisecond. */
-export async function sleepUntil(at: Ms): Promise<void> {
-  const wait = at - clock() - timerGrain;
-  await (wait >= 1 ? new Promise((resolve) => setTimeout(resolve, wait)) : new Promise((resolve) => setImmediate(resolve)));
-  napUntil(at);
-}
-
 /** A blocked wait of about a millisecond costs no processor time and wakes on time, which no timer of the event loop does. */
 function napUntil(at: Ms): void {
   const early = at - clock();
@@ -25,7 +19,7 @@ function napUntil(at: Ms): void {
 }
 
 /** A backend in real time. `speed` > 1 lets virtual time run faster than the clock. */
-export class RealTime {
+export class RealTime implements Driver {
   readonly #backend: Backend;
   readonly #speed: number;
   readonly #origin: Ms;
@@ -39,8 +33,24 @@ export class RealTime {
     this.#origin = clock();
   }
 
-  /** Virtual time now, ms. */
+  /** The clock, ms. */
   now(): Ms {
+    return clock();
+  }
+
+  wake(at: Ms, act: () => void): () => void {
+    const early = Math.max(0, at - clock() - timerGrain);
+    const timer = setTimeout(() => {
+      // A long wait may end early by more than the grain when the clocks drift apart.
+      if (at - clock() < 2 * timerGrain) napUntil(at);
+      act();
+    }, early);
+    return () => {
+      clearTimeout(timer);
+    };
+  }
+
+  #virtualNow(): Ms {
     return this.#origin + (clock() - this.#origin) * this.#speed;
   }
 
@@ -53,7 +63,7 @@ export class RealTime {
   submit(request: EngineRequest, listener: (event: EngineEvent) => void): Refusal | null {
     this.#deliver();
     this.#listeners.set(request.id, listener);
-    const refusal = this.#backend.submit(request, this.now());
+    const refusal = this.#backend.submit(request, this.#virtualNow());
     if (refusal) this.#listeners.delete(request.id);
     this.#schedule();
     return refusal;
@@ -61,7 +71,7 @@ export class RealTime {
 
   cancel(id: string): void {
     if (!this.#listeners.delete(id)) return;
-    this.#backend.cancel(id, this.now());
+    this.#backend.cancel(id, this.#virtualNow());
     this.#schedule();
   }
 
@@ -80,7 +90,7 @@ export class RealTime {
   }
 
   #deliver(): void {
-    for (const event of this.#backend.advance(this.now())) {
+    for (const event of this.#backend.advance(this.#virtualNow())) {
       const listener = this.#listeners.get(event.id);
       if (event.type === 'lost' || (event.type === 'tokens' && event.last)) this.#listeners.delete(event.id);
       listener?.(event);

@@ -64,10 +64,10 @@ function offsetIn(piece: Piece, index: number): number {
 
 const spaceMatters = new Set<PromptFile['format']>(['prompty', 'dotprompt', 'handlebars', 'mustache', 'jinja', 'nunjucks', 'liquid', 'semantic-kernel', 'baml', 'chat-template']);
 
-function textFindings(file: PromptFile, pieces: readonly Piece[]): StructureFinding[] {
+function textFindings(file: PromptFile, pieces: readonly Piece[], report: PrefixReport): StructureFinding[] {
   const found: StructureFinding[] = [];
   const statics = pieces.filter((piece) => piece.kind === 'static' && !piece.foreign);
-  if (spaceMatters.has(file.format)) {
+  if (spaceMatters.has(file.format) && !report.allStatic) {
     const matches = statics.flatMap((piece) => [...piece.text.matchAll(/[ \t]+(?=\r?\n)/g)].map((m) => ({ piece, at: m.index, length: m[0].length })));
     const [first] = matches;
     if (first !== undefined) {
@@ -148,7 +148,7 @@ function sizeFindings(prompt: Prompt, pieces: readonly Piece[], report: PrefixRe
     return [finding('under-minimum', 'hint', place, `The static part has ${grouped.format(common)} tokens, under the minimum of ${minimum.about ? 'about ' : ''}${grouped.format(minimum.tokens)} on ${report.rule.name}: it is not cached.`, common)];
   }
   const shut = common - reuse.tokens;
-  if (end !== null && report.rule.family === 'breakpoints' && !marked && shut >= threshold && (reuse.bound === 'no-message-end' || reuse.bound === 'message-end' || reuse.bound === 'marker-assumed')) {
+  if (end !== null && report.rule.family === 'breakpoints' && !marked && common >= minimum.tokens && shut >= threshold && (reuse.bound === 'no-message-end' || reuse.bound === 'message-end' || reuse.bound === 'marker-assumed')) {
     return [finding('variable-in-static-message', 'information', end, `${grouped.format(shut)} static tokens before ${end.text} stand in the same message, and ${report.rule.name} reuses only whole messages. End the message before it.`, shut)];
   }
   return [];
@@ -180,7 +180,7 @@ export interface StructureInput {
 export function structureFindings(input: StructureInput): readonly StructureFinding[] {
   const { file, prompt, pieces, report, counter } = input;
   return [
-    ...textFindings(file, pieces),
+    ...textFindings(file, pieces, report),
     ...mediaFindings(prompt, pieces, counter),
     ...markerFindings(prompt, pieces, report),
     ...sizeFindings(prompt, pieces, report, input.minLostTokens ?? 256),

@@ -20,6 +20,7 @@ import { commandIds, section, type ContextKeys } from './manifest';
 import { createProbing } from './probing';
 import { showProgressWithoutPanel } from './progress';
 import { createPromptLenses, isPromptFile } from './promptLenses';
+import { builtInName } from './promptText';
 import { createPromptResults, promptResult } from './promptResults';
 import { createReportPanels } from './reportPanel';
 import { createReportStore } from './reportStore';
@@ -95,7 +96,7 @@ function compose(context: vscode.ExtensionContext) {
         spotCheck: () => command(commandIds.spotCheck),
         saveTape: (reportId, sampleId) => void guarded(() => saveTape(evidence.get(reportId, sampleId), sampleId, dialogs)),
         failed: (message) => log.error(`Panel: ${message}`),
-        canRunAgain: (report) => jobOf(report) !== null,
+        canRunAgain: (report) => jobOf(report) !== null || report.plan.prompt.name === builtInName,
       },
     }),
   );

@@ -14,7 +14,7 @@ import { exportReport, type ExportFormat } from './exportReport';
 import { Failure } from './failure';
 import type { Log } from './log';
 import { section } from './manifest';
-import { builtInPrompt } from './promptText';
+import { builtInName, builtInPrompt } from './promptText';
 import { readDocument, type Probing } from './probing';
 import { loadById, loadFile, pickReport, reportIn } from './reportPicker';
 import type { ReportPanels } from './reportPanel';
@@ -146,7 +146,7 @@ export function createHandlers(parts: HandlerParts): CommandHandlers {
 async function testRequest(endpoint: ChoosableEndpoint['endpoint'], { probing, loadEngine, settings }: HandlerParts): Promise<{ ok: boolean; words: string }> {
   const engine = await loadEngine();
   const shape = { ...settings().probe, requests: 1, warmup: 0, concurrency: 1, maxTokens: 16 };
-  const job = await probing.job({ endpoint, from: 'user' }, builtInPrompt, 'built-in', shape);
+  const job = await probing.job({ endpoint, from: 'user' }, builtInPrompt, builtInName, shape);
   return await vscode.window.withProgress({ location: vscode.ProgressLocation.Notification, cancellable: true, title: vscode.l10n.t('Testing {0} …', endpoint.name) }, async (_progress, token) => {
     const abort = new AbortController();
     token.onCancellationRequested(() => abort.abort());

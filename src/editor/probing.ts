@@ -11,7 +11,7 @@ import type { ChoosableEndpoint, Endpoints } from './endpoints';
 import { Cancelled, Failure } from './failure';
 import { networkOptions } from './network';
 import { hashOf } from './promptResults';
-import { builtInPrompt, plainPrompt, readPrompt, type PromptText } from './promptText';
+import { builtInName, builtInPrompt, plainPrompt, readPrompt, type PromptText } from './promptText';
 import type { RunRequest, Runs } from './runs';
 import type { Secrets } from './secrets';
 import type { Settings } from './settings';
@@ -33,6 +33,7 @@ const largestPrompt = 8_000_000;
 
 /** Spot-check: enough for a p50 with an interval, over in seconds. */
 export const spotCheckShape = { requests: 8, warmup: 1, concurrency: 1 } as const;
+const spotCheckTokens = 128;
 
 /** What probing needs from the rest. */
 export interface ProbingParts {
@@ -116,7 +117,7 @@ export function createProbing(parts: ProbingParts): Probing {
       const named = parts.endpoints.all().find(({ endpoint }) => endpoint.name === endpointName);
       const choice = named ?? parts.endpoints.required();
       const probe = parts.settings().probe;
-      return await start(choice, { prompt: builtInPrompt, unrendered: [], name: 'built-in', source: null }, { ...probe, ...spotCheckShape });
+      return await start(choice, { prompt: builtInPrompt, unrendered: [], name: builtInName, source: null }, { ...probe, ...spotCheckShape, maxTokens: Math.min(probe.maxTokens ?? spotCheckTokens, spotCheckTokens) });
     },
     async again(request) {
       requireTrust();

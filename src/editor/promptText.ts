@@ -9,6 +9,9 @@ export interface PromptText {
   readonly unrendered: readonly string[];
 }
 
+/** What reports call the built-in prompt. */
+export const builtInName = 'built-in';
+
 /** The built-in prompt of a spot-check: short, and open-ended enough for some hundred tokens. */
 export const builtInPrompt: ChatPrompt = {
   messages: [{ role: 'user', text: 'Explain in about 120 words how a sailing boat can sail against the wind.' }],

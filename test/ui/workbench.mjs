@@ -40,53 +40,89 @@ export class Workbench {
 
   /** Runs a command of the palette by its title. */
   async command(title) {
-    const { page } = this;
     // The palette offers a command only when its extension is known; a fresh profile may need a moment.
     for (let attempt = 0; ; attempt += 1) {
-      await page.keyboard.press('F1');
-      const input = page.locator('.quick-input-widget input.input');
-      await input.waitFor({ state: 'visible' });
-      await input.fill(`>${title}`);
-      const row = page.locator('.quick-input-list .monaco-list-row').filter({ hasText: title }).first();
-      try {
-        await row.waitFor({ state: 'visible', timeout: 5000 });
-        await page.keyboard.press('Enter');
+      await this.#open('F1');
+      const row = await this.#type(`>${title}`, title);
+      if (row) {
+        await this.page.keyboard.press('Enter');
         return;
-      } catch (error) {
-        await page.keyboard.press('Escape');
-        if (attempt >= 10) throw new Error(`The palette does not offer "${title}"`, { cause: error });
       }
+      await this.page.keyboard.press('Escape');
+      if (attempt >= 10) throw new Error(`The palette does not offer "${title}"`);
     }
   }
 
-  /** Types into the open quick pick or input box and accepts. */
+  /** Chooses the first entry with this text in the quick pick that is open. */
   async answer(text) {
-    const input = this.page.locator('.quick-input-widget input.input');
-    await input.waitFor({ state: 'visible' });
-    await input.fill(text);
-    await this.page.waitForTimeout(300);
+    await this.page.locator('.quick-input-widget').waitFor({ state: 'visible' });
+    if (!(await this.#type(text, text))) throw new Error(`There is no "${text}" to choose`);
     await this.page.keyboard.press('Enter');
   }
 
-  /** The frame of the report panel; a webview is two frames deep. */
-  async panel(limit = 30_000) {
+  /** Opens a file at the top of the workspace from the explorer (going to a file by name needs a search tool this host lacks). */
+  async openFile(name) {
+    await this.command('View: Show Explorer');
+    const row = this.page.locator('.explorer-folders-view .monaco-list-row', { hasText: name }).first();
+    await row.click();
+    await this.page.keyboard.press('Enter');
+    await this.page.locator('.tab', { hasText: name }).first().waitFor();
+  }
+
+  /** Presses a key until the quick input is there. */
+  async #open(key) {
+    const input = this.page.locator('.quick-input-widget input.input');
+    for (let attempt = 0; attempt < 10; attempt += 1) {
+      await this.page.keyboard.press(key);
+      if (await input.waitFor({ state: 'visible', timeout: 3000 }).then(() => true, () => false)) return;
+    }
+    throw new Error(`${key} opens nothing`);
+  }
+
+  /** Types into the quick input; true when its first entry then has this text. */
+  async #type(text, expected) {
+    const input = this.page.locator('.quick-input-widget input.input');
+    // What the last command did may take the focus, which closes the input.
+    if (!(await input.fill(text, { timeout: 3000 }).then(() => true, () => false))) return false;
+    const first = this.page.locator('.quick-input-list .monaco-list-row').first().filter({ hasText: expected });
+    return await first.waitFor({ state: 'visible', timeout: 5000 }).then(() => true, () => false);
+  }
+
+  /** The frame of the visible report panel; a webview is two frames deep. `selector`: something that must be in it, and shown. */
+  async panel(selector = '#panel', limit = 30_000) {
     let found = null;
+    const shown = (wanted) => {
+      const element = document.querySelector(wanted);
+      return document.getElementById('panel') !== null && element !== null && element.checkVisibility() && document.documentElement.clientWidth > 0;
+    };
     await until(
       async () => {
         for (const frame of this.page.frames()) {
-          if (await frame.evaluate(() => document.getElementById('panel') !== null).catch(() => false)) found = frame;
+          if (await frame.evaluate(shown, selector).catch(() => false)) found = frame;
         }
         return found !== null;
       },
       limit,
-      'A report panel',
+      `A report panel with ${selector}`,
     );
     return found;
   }
 
-  async theme(name) {
-    await this.command('Preferences: Color Theme');
-    await this.answer(name);
+  /** Leaves the report panel alone in the editor area, without the side bar. */
+  async onlyPanel() {
+    await this.command('View: Close Other Editors in Group').catch(() => undefined);
+    await this.command('View: Maximize Editor Group and Hide Side Bars');
+  }
+
+  /** From dark to light and back. */
+  async toggleTheme() {
+    await this.command('Preferences: Toggle between Light/Dark Themes');
+  }
+
+  async reload() {
+    await this.page.waitForTimeout(1500);
+    await this.page.reload();
+    await this.page.waitForSelector('.monaco-workbench .part.statusbar', { timeout: 60_000 });
   }
 
   async screenshot(file) {

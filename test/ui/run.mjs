@@ -1,0 +1,24 @@
+// Runs the tests that drive the workbench with the packaged extension: `node test/ui/run.mjs [--grep TEXT]`. Needs dist/ built.
+// FIRST_TOKEN_EDITORS=all runs them on the newest editor too.
+import Mocha from 'mocha';
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
+import 'tsx/cjs';
+import { editors } from '../host/editorServer.mjs';
+
+const at = process.argv.indexOf('--grep');
+const reporter = process.env.FIRST_TOKEN_RESULTS ? path.join(import.meta.dirname, '../host/reporter.cjs') : 'spec';
+const names = process.env.FIRST_TOKEN_EDITORS === 'all' ? Object.keys(editors) : ['minimum'];
+let failed = 0;
+for (const editor of names) {
+  process.env.FIRST_TOKEN_EDITOR = editor;
+  console.log(`\n# Workbench ${editors[editor].vscode} with the packaged extension`);
+  const mocha = new Mocha({ timeout: 120_000, forbidOnly: true, reporter, cleanReferencesAfterRun: true });
+  if (at > 0) mocha.grep(process.argv[at + 1]);
+  const files = readdirSync(import.meta.dirname).filter((name) => name.endsWith('.test.mjs')).map((name) => path.join(import.meta.dirname, name));
+  for (const file of files) mocha.addFile(file);
+  if (files.length === 0) throw new Error('No UI test found');
+  await mocha.loadFilesAsync({ esmDecorator: (url) => `${url}?editor=${editor}` });
+  failed += await new Promise((resolve) => mocha.run(resolve));
+}
+process.exit(failed > 0 ? 1 : 0);

@@ -7,11 +7,13 @@ import type { Milliseconds } from '../report/sample';
 import { openCanary, runCanarySender, type Canary } from './canary';
 import { now } from './clock';
 import { openConnections, type Connections, type Exchange, type ExchangeEvents, type LinkInfo } from './connection';
+import { defaultNetwork } from './network';
 import type { FromRecorder, Part, ThreadData, ToRecorder } from './recorderMessages';
 import type { TapeEnding } from './tape';
 
 const handOverPeriod: Milliseconds = 200;
 const limitPeriod: Milliseconds = 50;
+const rehearsals = 5;
 /** A tape's headers never hold what a server meant for a browser's cookie jar. */
 const droppedHeaders = new Set(['set-cookie', 'set-cookie2']);
 
@@ -223,9 +225,27 @@ function runRecorder(port: NonNullable<typeof parentPort>, canaryScript: string 
         message satisfies never;
     }
   });
-  void canary.then(() => {
-    post({ type: 'ready' });
-  });
+  void canary
+    .then((running) => running && rehearse(running.rehearsalUrl))
+    .catch(() => undefined)
+    .then(() => {
+      post({ type: 'ready' });
+    });
+}
+
+/** A few exchanges on loopback, so that the first measured one does not pay for loading and compiling the HTTP client. */
+async function rehearse(url: string): Promise<void> {
+  const connections = openConnections({ ...defaultNetwork, proxy: 'none' });
+  for (let k = 0; k < rehearsals; k += 1) {
+    await new Promise<void>((resolve) => {
+      const message: RecordMessage = { type: 'record', id: 'rehearsal', request: { method: 'POST', url, headers: {}, body: '{}' }, live: false, stall: null, total: null, byteIsToken: true };
+      const recording = new Recording(message, () => {
+        resolve();
+      });
+      recording.exchange = connections.send(message.request, recording);
+    });
+  }
+  await connections.close();
 }
 
 const thread = workerData as ThreadData | null;

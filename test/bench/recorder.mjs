@@ -16,7 +16,9 @@ const now = () => Number(process.hrtime.bigint()) / 1e6;
 const frame = () => `data: {"choices":[{"index":0,"delta":{"content":" token"}}],"sent":${now()}}\n\n`;
 const period = 10;
 const pairs = Number(process.env.PAIRS ?? 7);
-const seconds = Number(process.env.SECONDS ?? 2);
+const seconds = Number(process.env.SECONDS ?? 4);
+/** Unmeasured at first, until everything is compiled. */
+const warmUp = 1;
 
 const [role, ...args] = process.argv.slice(2);
 if (!isMainThread) bareLoop(workerData);
@@ -60,27 +62,37 @@ function errorsOf(stamps, ends, bytes) {
 }
 
 /** In a worker, as the recorder: per read take the clock and keep the buffer. */
-function bareLoop({ port, streams, lasting }) {
-  let open = streams;
-  const reads = [];
-  for (let k = 0; k < streams; k++) {
-    const socket = net.connect({ host: '127.0.0.1', port });
-    socket.setNoDelay(true).write(String(lasting));
-    socket.on('readable', () => {
-      const stamp = now();
-      for (let chunk = socket.read(); chunk !== null; chunk = socket.read()) reads.push([stamp, chunk]);
-    });
-    socket.on('close', () => {
-      if (--open === 0) parentPort.postMessage(reads);
-    });
-  }
+function bareLoop({ port }) {
+  parentPort.on('message', (task) => {
+    if (task === null) return parentPort.close();
+    let open = task.streams;
+    const reads = [];
+    for (let k = 0; k < task.streams; k++) {
+      const socket = net.connect({ host: '127.0.0.1', port });
+      socket.setNoDelay(true).write(String(task.lasting));
+      socket.on('readable', () => {
+        const stamp = now();
+        for (let chunk = socket.read(); chunk !== null; chunk = socket.read()) reads.push([stamp, chunk]);
+      });
+      socket.on('close', () => {
+        if (--open === 0) parentPort.postMessage(reads);
+      });
+    }
+  });
 }
 
 async function bareReceiver(port, streams, lasting) {
-  const worker = new Worker(self, { workerData: { port: Number(port), streams: Number(streams), lasting: Number(lasting) } });
+  const worker = new Worker(self, { workerData: { port: Number(port) } });
+  const receive = (task) =>
+    new Promise((resolve, reject) => {
+      worker.once('message', resolve).once('error', reject);
+      worker.postMessage(task);
+    });
+  await receive({ streams: Number(streams), lasting: warmUp });
   const before = process.cpuUsage();
-  const reads = await new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject));
+  const reads = await receive({ streams: Number(streams), lasting: Number(lasting) });
   const cpu = process.cpuUsage(before);
+  worker.postMessage(null);
   const errors = reads.flatMap(([stamp, bytes]) => errorsOf([stamp], [bytes.length], bytes));
   report(errors, reads.length, cpu);
 }
@@ -88,14 +100,17 @@ async function bareReceiver(port, streams, lasting) {
 async function recorderReceiver(port, streams, lasting, folder, blocked) {
   const { openRecorder, defaultNetwork } = createRequire(import.meta.url)(path.join(folder, 'recording.cjs'));
   const recorder = await openRecorder({ script: path.join(folder, 'recorder.js'), network: { ...defaultNetwork, proxy: 'none' }, canary: false });
-  const url = `http://127.0.0.1:${port}/?for=${lasting}`;
-  await recorder.warm(url, Number(streams));
   const limits = { firstToken: null, stall: null, total: null };
+  const record = (lasting) => {
+    const request = { method: 'POST', url: `http://127.0.0.1:${port}/?for=${lasting}`, headers: {}, body: '{}' };
+    return Promise.all(Array.from({ length: Number(streams) }, (_, k) => recorder.record({ id: `${k}`, request, timeouts: limits }, null, new AbortController().signal)));
+  };
+  await record(warmUp);
   const block = blocked === 'blocked' ? setInterval(() => {
     for (const until = now() + 10; now() < until; );
   }, 20) : undefined;
   const before = process.cpuUsage();
-  const tapes = await Promise.all(Array.from({ length: Number(streams) }, (_, k) => recorder.record({ id: String(k), request: { method: 'POST', url, headers: {}, body: '{}' }, timeouts: limits }, null, new AbortController().signal)));
+  const tapes = await record(lasting);
   const cpu = process.cpuUsage(before);
   clearInterval(block);
   report(tapes.flatMap((tape) => errorsOf(tape.stamps, tape.ends, tape.bytes)), tapes.reduce((sum, tape) => sum + tape.stamps.length, 0), cpu);

@@ -117,7 +117,8 @@ function judgeFresh(path: string): NameEvidence | null {
   if (last === undefined || root === undefined) return null;
   const own = segments.length === 1 || !datum.test(last) || (clockDatum.test(last) && clockRoots.test(root)) ? firstMatch(rules, last) : null;
   const byRoot = segments.length > 1 ? (firstMatch(roots, root) ?? firstMatch(rules, root)) : null;
-  const found = own !== null && own[1] !== 'unknown' && !(byRoot !== null && own[2] === 'weak') ? own : (byRoot ?? own);
+  const ownWins = own !== null && own[1] !== 'unknown' && (byRoot === null || own[2] === 'strong' || own[1] === 'session');
+  const found = ownWins ? own : (byRoot ?? own);
   if (found === null || found[1] === 'unknown') return null;
   const [, volatility, strength, reason] = found;
   if (reason !== clockReason) return { volatility, strength, reason };

@@ -258,7 +258,7 @@ class Judge {
     const path = reference.path;
     const override = this.overrideOf(path);
     if (override !== null) return override;
-    const bound = scope === null ? null : this.bound(path, scope);
+    const bound = scope === null ? null : this.bound(path, scope, reference.call);
     if (bound !== null) return this.formatted(bound, formats);
     if (/^(?:ctx\.output_format|ctx\.client\b.*|_\.role|loop\.\w+|forloop\.\w+|@\w+|caller|self|super|varargs|kwargs)$/.test(path)) return constant('fixed', 'The host renders it from the file itself.', path);
     if (this.prompt.chatTemplate) {
@@ -285,7 +285,7 @@ class Judge {
     return { volatility: found.volatility, evidence: found.evidence, strength: 'certain', name: path, reason: `It is marked ${found.volatility} by ${where}.` };
   }
 
-  private bound(path: string, scope: Names): Judgement | null {
+  private bound(path: string, scope: Names, call: boolean): Judgement | null {
     const up = /^(?:\.\.[./]?)+/.exec(path);
     if (up !== null) {
       const levels = path.split('..').length - 1;
@@ -297,6 +297,7 @@ class Judge {
     const bare = path.replace(/\(\).*$/, '');
     const direct = scope.find(bare) ?? prefixes(bare).map((p) => scope.find(p)).find((j) => j !== null);
     if (direct !== undefined && direct !== null) return direct;
+    if (call) return null;
     const item = scope.find('*');
     if (item !== null && !path.startsWith('@')) return item.volatility === 'unknown' ? null : { ...item, name: path };
     const section = scope.find('?');

@@ -41,7 +41,7 @@ export function parseFormatString(located: Located): Span[] {
   for (const match of located.text.matchAll(pattern)) {
     if (match.index > from) spans.push(located.literal(from, match.index));
     from = match.index + match[0].length;
-    if (match[1] === undefined) spans.push({ ...located.literal(match.index, match.index + 1), end: located.endAt(from) });
+    if (match[1] === undefined) spans.push({ kind: 'literal', start: located.at(match.index), end: located.endAt(from), text: match[0][0]!, map: [[0, located.at(match.index)]] });
     else spans.push(expressionSpan(located, { start: match.index, end: from }, match[1], withFormat(match[0], match[1])));
   }
   if (from < located.text.length) spans.push(located.literal(from, located.text.length));

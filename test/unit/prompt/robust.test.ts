@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import fc from 'fast-check';
+import { lintFile } from '../../../src/prompt/lint';
+import { maximumLength, parsePromptFile, useCodeReader } from '../../../src/prompt/parse';
+import { parseCode } from '../../../src/prompt/format/code';
+import type { Span } from '../../../src/prompt/prompt';
+import { unroll } from '../../../src/prompt/volatility';
+
+const folder = path.join(__dirname, '../../fixtures/prompts');
+const files: string[] = fs.readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((f) => fs.statSync(path.join(folder, f)).isFile() && !f.endsWith('.jsonl') && !f.includes('golden'));
+
+function check(text: string, file: string): void {
+  const parsed = parsePromptFile(text, file);
+  if (parsed === null) return;
+  for (const prompt of parsed.prompts) {
+    for (const part of prompt.parts) inside(part.spans, text, file);
+    for (const piece of unroll(parsed, prompt)) assert.ok(piece.start >= 0 && piece.start <= piece.end && piece.end <= text.length, `${file}: piece ${String(piece.start)}–${String(piece.end)} of ${String(text.length)}`);
+  }
+  const bytes = Buffer.byteLength(text);
+  for (const f of lintFile(text, file).findings) assert.ok(f.start >= 0 && f.start <= f.end && f.end <= bytes, `${file}: ${f.code} ${String(f.start)}–${String(f.end)} of ${String(bytes)}`);
+}
+
+function inside(spans: readonly Span[], text: string, file: string): void {
+  for (const span of spans) {
+    assert.ok(span.start >= 0 && span.start <= span.end && span.end <= text.length, `${file}: ${span.kind} ${String(span.start)}–${String(span.end)} of ${String(text.length)}`);
+    if (span.kind === 'literal' && span.map === undefined) assert.equal(span.text, text.slice(span.start, span.end), `${file}: literal text is the source`);
+    if (span.kind === 'control') for (const branch of span.branches) inside(branch.spans, text, file);
+  }
+}
+
+describe('prompt/parse: bad input', () => {
+  before(() => { useCodeReader(parseCode); });
+
+  it('never throws on a file cut anywhere', () => {
+    for (const file of files) {
+      const text = fs.readFileSync(path.join(folder, file), 'utf8');
+      const step = Math.max(1, Math.floor(text.length / 12));
+      for (let cut = 0; cut < text.length; cut += step) check(text.slice(0, cut), file);
+    }
+  }).timeout(60_000);
+
+  it('never throws on mutated files, and offsets stay inside', () => {
+    const bits = ['{{', '}}', '{%', '%}', '{#', '#}', '{{#if ', '{{/if}}', '{% endif %}', '"', "'", '`', '\\', '\n', '\r\n', '\0', '\ufeff', '---\n', '{"', '[', '😀', '\ud800', 'system:\n', '{{!--', '{{=<% %>=}}', '${', '#"', '<message role="user">', '{% raw %}', '{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}'];
+    fc.assert(
+      fc.property(fc.constantFrom(...files), fc.array(fc.tuple(fc.nat(), fc.constantFrom(...bits), fc.nat({ max: 40 })), { minLength: 1, maxLength: 6 }), (file, edits) => {
+        let text = fs.readFileSync(path.join(folder, file), 'utf8');
+        for (const [at, bit, remove] of edits) {
+          const i = at % (text.length + 1);
+          text = text.slice(0, i) + bit + text.slice(i + remove);
+        }
+        check(text, file);
+      }),
+      { numRuns: 200, seed: 7 },
+    );
+  }).timeout(60_000);
+
+  it('never throws on arbitrary text under any name', () => {
+    const names = ['a.j2', 'chat_template.jinja', 'a.hbs', 'a.mustache', 'a.liquid', 'a.njk', 'a.prompt', 'a.prompty', 'a.poml', 'a.baml', 'skprompt.txt', 'a.prompt.yml', 'promptfooconfig.yaml', 'a.yaml', 'a.json', 'a.jsonl', 'a.md', 'CLAUDE.md', '.claude/commands/a.md', 'a.txt', 'prompt.py', 'prompt.ts', 'a'];
+    const text = fc.array(fc.oneof(fc.string(), fc.constantFrom('{{', '}}', '{% if x %}', '{% endif %}', '{{#each a}}', '{{/each}}', '---\n', 'prompt = f"""', '"""', '{"messages":[{"role":"user","content":"', '"}]}', 'messages:\n  - role: user\n    content: ', '<p for="a in b">', 'prompt #"', '"#'))).map((a) => a.join(''));
+    fc.assert(fc.property(fc.constantFrom(...names), text, (name, t) => { check(t, name); }), { numRuns: 500, seed: 11 });
+  }).timeout(60_000);
+
+  it('refuses binary files and files over 5 MB with a problem at their head', () => {
+    const binary = lintFile(Uint8Array.from([1, 0, 2, 0]), 'a.j2');
+    assert.match(binary.findings[0]!.message, /not text/);
+    const large = lintFile('x'.repeat(maximumLength + 1), 'a.j2');
+    assert.match(large.findings[0]!.message, /5 MB/);
+    assert.equal(large.findings[0]!.severity, 'information');
+  });
+
+  it('reads UTF-16 and keeps going after broken UTF-8', () => {
+    const wide = Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from('{{ now() }} text', 'utf16le')]);
+    assert.equal(lintFile(wide, 'a.j2').firstVolatile?.text, '{{ now() }}');
+    assert.equal(lintFile(Buffer.concat([Buffer.from([0xc3, 0x28]), Buffer.from('{{ now() }}')]), 'a.j2').firstVolatile?.text, '{{ now() }}');
+  });
+
+  it('cuts cycles of includes and of macros', () => {
+    const store: Record<string, string> = { 'p/a.j2': '{% include "b.j2" %}A {{ now() }}', 'p/b.j2': '{% include "a.j2" %}B' };
+    const read = (file: string): string | null => store[file] ?? null;
+    const result = lintFile(store['p/a.j2']!, 'p/a.j2', { readFile: read });
+    assert.equal(result.firstVolatile?.text, '{{ now() }}');
+    assert.equal(lintFile('{% macro a(x) %}{{ b(x) }}{% endmacro %}{% macro b(x) %}{{ a(x) }}{% endmacro %}{{ a(1) }}', 'a.j2').firstVolatile, null);
+    assert.equal(lintFile('{% extends "a.j2" %}{% block x %}{% endblock %}', 'a.j2', { readFile: (f) => (f === 'a.j2' ? '{% extends "a.j2" %}' : null) }).firstVolatile, null);
+  });
+
+  it('survives a readFile that throws', () => {
+    const result = lintFile('{% include "b.j2" %}{{ now() }}', 'a.j2', { readFile: () => { throw new Error('no'); } });
+    assert.equal(result.firstVolatile?.text, '{{ now() }}');
+  });
+
+  it('reports half-typed syntax at its place and analyses the rest', () => {
+    const result = lintFile('{% if x %}a\n{{ name.\n\n{{ now() }}\n', 'a.j2');
+    assert.deepEqual(result.findings.filter((f) => f.code === 'syntax').map((f) => f.line), [1, 2]);
+    assert.equal(result.firstVolatile?.line, 4);
+  });
+});

@@ -46,6 +46,9 @@ export interface CaveatInput {
   readonly delivery?: ReturnType<typeof detectDelivery>;
 }
 
+/** A proxy that releases what it collected writes it in several pieces; reads closer than this (ms) are one burst. */
+const burstGap: Milliseconds = 2;
+
 /** A cached prompt counts as warm from this share of its tokens: a few tokens of a chat template always match and move nothing. */
 const warmShare = 0.1;
 /** A first request is slow above this ratio to the median of the rest, and by at least this many ms. */
@@ -173,20 +176,28 @@ function coldFirst({ plan }: CaveatInput, streamed: readonly Sample[]): Caveat[]
 
 /** How the frames of one stream came, from its deltas. */
 interface Arrival {
-  /** Frames per read that held any. */
-  readonly framesPerRead: number;
-  /** Median time between such reads; null with fewer than two. */
-  readonly betweenReads: Milliseconds | null;
+  /** Frames per burst of reads. */
+  readonly framesPerBurst: number;
+  /** Median silence between bursts; null with fewer than two. */
+  readonly betweenBursts: Milliseconds | null;
+  /** Median time from a burst's first read to its last. */
+  readonly burstSpan: Milliseconds;
   /** N_stream per delta; null when N is only a count of deltas or unknown. */
   readonly tokensPerFrame: number | null;
 }
 
 function arrival(s: Sample): Arrival {
-  const stamps = s.deltas.map(([t]) => t).filter((t, i, all) => i === 0 || t !== all[i - 1]);
+  const bursts: { from: Milliseconds; to: Milliseconds }[] = [];
+  for (const [t] of s.deltas) {
+    const burst = bursts.at(-1);
+    if (burst && t - burst.to <= burstGap) burst.to = t;
+    else bursts.push({ from: t, to: t });
+  }
   const counted = s.outputTokens.source !== 'deltas' && s.streamTokens !== null;
   return {
-    framesPerRead: s.deltas.length / stamps.length,
-    betweenReads: median(stamps.slice(1).map((t, i) => t - stamps[i]!)),
+    framesPerBurst: s.deltas.length / bursts.length,
+    betweenBursts: median(bursts.slice(1).map((burst, i) => burst.from - bursts[i]!.to)),
+    burstSpan: median(bursts.map((burst) => burst.to - burst.from)) ?? 0,
     tokensPerFrame: counted ? s.streamTokens / s.deltas.length : null,
   };
 }
@@ -197,8 +208,9 @@ export function detectDelivery(samples: readonly Sample[], endpoint: EndpointSum
   if (streamed.length === 0) return null;
   const found = (cause: Extract<Caveat, { kind: 'delivery' }>['cause'], evidence: string, itlMeaningless: boolean) => ({ kind: 'delivery', cause, evidence, itlMeaningless }) as const;
   const arrivals = streamed.map(arrival);
-  const framesPerRead = median(arrivals.map((a) => a.framesPerRead)) ?? 1;
-  const betweenReads = median(arrivals.flatMap((a) => (a.betweenReads === null ? [] : [a.betweenReads])));
+  const framesPerBurst = median(arrivals.map((a) => a.framesPerBurst)) ?? 1;
+  const betweenBursts = median(arrivals.flatMap((a) => (a.betweenBursts === null ? [] : [a.betweenBursts])));
+  const burstSpan = median(arrivals.map((a) => a.burstSpan)) ?? 0;
   const tokensPerFrame = median(arrivals.flatMap((a) => (a.tokensPerFrame === null ? [] : [a.tokensPerFrame])));
   const atOnce = streamed.filter(arrivedAtOnce).length;
   const whole = atOnce * 2 >= streamed.length;
@@ -206,7 +218,7 @@ export function detectDelivery(samples: readonly Sample[], endpoint: EndpointSum
   const encoding = streamed.flatMap((s) => s.flags).find((flag) => flag.startsWith('content-encoding'));
   const round = (x: number): number => Math.round(x * 10) / 10;
 
-  if (encoding !== undefined) return found('compression', `the stream came with ${encoding.replace(':', ' ')}, ${round(framesPerRead)} frames a read`, whole || framesPerRead >= 1.5);
+  if (encoding !== undefined) return found('compression', `the stream came with ${encoding.replace(':', ' ')}, ${round(framesPerBurst)} frames a read`, whole || framesPerBurst >= 1.5);
   if (whole) {
     const frames = median(streamed.filter(arrivedAtOnce).map((s) => s.deltas.length)) ?? 1;
     if (frames <= 1) return found(filtered ? 'content-filter' : 'server-batches', `the whole answer came in one frame in ${atOnce} of ${streamed.length} requests`, true);
@@ -216,9 +228,9 @@ export function detectDelivery(samples: readonly Sample[], endpoint: EndpointSum
     const known = streamed.every((s) => Array.isArray(itlOrReason(s)));
     return found(filtered ? 'content-filter' : 'server-batches', `${round(tokensPerFrame)} tokens a frame`, !known);
   }
-  // Below 20 ms between reads, tokens that come together are as likely our own reading or a fast server.
-  if (framesPerRead >= 3 && betweenReads !== null && betweenReads >= 20) {
-    return found(filtered ? 'content-filter' : 'buffering-proxy', `${round(framesPerRead)} frames a read, then ${Math.round(betweenReads)} ms of nothing`, true);
+  // Below 20 ms of silence, tokens that come together are as likely our own reading; a burst as long as a tenth of it, a fast server that paused.
+  if (framesPerBurst >= 3 && betweenBursts !== null && betweenBursts >= 20 && burstSpan <= betweenBursts / 10) {
+    return found(filtered ? 'content-filter' : 'buffering-proxy', `${round(framesPerBurst)} frames at once, then ${Math.round(betweenBursts)} ms of nothing`, true);
   }
   return null;
 }

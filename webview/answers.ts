@@ -39,7 +39,7 @@ export class Answers {
   readonly #copy: HTMLButtonElement;
   readonly #tape: HTMLButtonElement;
   #stretches: Stretch[] = [];
-  #shown = { sampleId: '', count: -1, source: '' };
+  #shown: { readonly sampleId: string; readonly count: number; readonly source: unknown } = { sampleId: '', count: -1, source: null };
   #frameShown: FrameView | null | undefined;
   #state: PanelState | null = null;
   #track: Track | null = null;
@@ -78,7 +78,7 @@ export class Answers {
   #drawText(track: Track, state: PanelState): void {
     const answer = state.answers.get(track.id);
     const pieces = track.sample !== null && track.count === 0 ? [] : answer?.pieces ?? (track.pieces === null ? null : track.pieces.map((text, i) => ({ kind: kindNames[track.kinds[i] ?? 0] ?? 'text', text })));
-    const source = answer ? 'answer' : pieces ? 'live' : track.sample ? 'asked' : 'none';
+    const source = answer ?? (pieces ? 'live' : track.sample ? 'asked' : 'none');
     if (this.#shown.sampleId === track.id && this.#shown.count === (pieces?.length ?? -1) && this.#shown.source === source) return;
     const grows = this.#shown.sampleId === track.id && this.#shown.source === source && pieces !== null && this.#shown.count >= 0;
     const from = grows ? this.#shown.count : 0;

@@ -1,4 +1,5 @@
 import type { FromWebview, ToWebview } from '../src/report/messages';
+import { unpackMessage } from '../src/report/packing';
 import { Answers } from './answers';
 import { Compare } from './compare';
 import { Distributions } from './distributions';
@@ -71,18 +72,26 @@ function start(main: HTMLElement, api: VsCodeApi): void {
       case 'run':
         verdict.draw(view.run);
         keyNumbers.draw(view.run);
-        scenario.draw(view.run.report);
         timeline.draw(state);
-        show(numbers, view.run.live || view.run.report.summary.total !== null);
-        numbers.classList.toggle('live', view.run.live);
-        percentiles.draw(view.run.report);
-        distributions.draw(state);
         answers.draw(state);
-        facts.draw(view.run.report);
-        server.draw(view.run.report);
         askForText();
+        drawRest.soon();
     }
   }
+
+  /** What is below the time line, a frame later: the first picture does not wait for it, and a large run that still grows redraws it less often. */
+  const drawRest = calmly(() => {
+    const { view } = state;
+    if (view.kind !== 'run') return;
+    const { report, live } = view.run;
+    scenario.draw(report);
+    show(numbers, live || report.summary.total !== null);
+    numbers.classList.toggle('live', live);
+    percentiles.draw(report);
+    distributions.draw(state);
+    facts.draw(report);
+    server.draw(report);
+  });
 
   /** The answer of the chosen request, once: of a running one the text comes with the stream. */
   let asked = '';
@@ -118,24 +127,13 @@ function start(main: HTMLElement, api: VsCodeApi): void {
     api.setState({ reportId, selection: state.selection, ...timeline.memory() });
   }
 
-  let last = Number.NEGATIVE_INFINITY;
-  let waiting = false;
-  function schedule(): void {
-    if (waiting) return;
-    waiting = true;
-    const since = Number(document.timeline.currentTime ?? 0) - last;
-    window.setTimeout(() => requestAnimationFrame((now) => {
-      waiting = false;
-      last = now;
-      draw();
-    }), Math.max(0, pace - since));
-  }
+  const redraw = calmly(draw);
 
   window.addEventListener('message', (event: MessageEvent<ToWebview>) => {
-    applyMessage(state, event.data);
+    applyMessage(state, unpackMessage(event.data));
     if (event.data.type === 'report' || event.data.type === 'begin') remember();
     if (event.data.type === 'report') askForFrame();
-    schedule();
+    redraw.soon();
   });
   window.addEventListener('error', (event) => post({ type: 'failed', message: event.message }));
   window.addEventListener('unhandledrejection', (event) => post({ type: 'failed', message: String(event.reason) }));
@@ -149,6 +147,28 @@ function start(main: HTMLElement, api: VsCodeApi): void {
     draw();
   }));
   post({ type: 'ready', reportId: saved?.reportId ?? null });
+}
+
+/** Runs `work` in a frame soon, at most ten times a second, and never more than a quarter of the time. */
+function calmly(work: () => void): { readonly soon: () => void } {
+  const clock = (): number => Number(document.timeline.currentTime ?? 0);
+  let last = Number.NEGATIVE_INFINITY;
+  let rest = pace;
+  let waiting = false;
+  const run = (begun: number): void => {
+    waiting = false;
+    last = begun;
+    work();
+    // The next frame comes when this one's work is done.
+    requestAnimationFrame((next) => { rest = Math.max(pace, 4 * (next - begun)); });
+  };
+  return {
+    soon: () => {
+      if (waiting) return;
+      waiting = true;
+      window.setTimeout(() => requestAnimationFrame(run), Math.max(0, last + rest - clock()));
+    },
+  };
 }
 
 /** State of an earlier life of this panel; anything odd is forgotten rather than trusted. */

@@ -227,9 +227,10 @@ class Brush {
         wedge(ctx, to, top + 1);
         continue;
       }
-      const label = words.gap(length);
-      const room = to - from - ctx.measureText(label).width;
-      if (room > 14 && size >= 8) {
+      // Asking for the width of a text is dear, so only where one could fit.
+      const label = to - from > 30 && size >= 8 ? words.gap(length) : '';
+      const room = to - from - (label === '' ? 0 : ctx.measureText(label).width);
+      if (label !== '' && room > 14) {
         bracket(ctx, from, from + room / 2 - 4, middle, 'start');
         bracket(ctx, to - room / 2 + 4, to, middle, 'end');
         ctx.fillText(label, (from + to) / 2, middle);

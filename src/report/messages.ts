@@ -1,4 +1,5 @@
 /** Messages between the editor and the webview. Types only; both ends switch exhaustively over `type`. */
+import type { PackedDeltas } from './packing';
 import type { Report } from './report';
 import type { Milliseconds, Sample, DeltaKind } from './sample';
 
@@ -36,17 +37,17 @@ export interface AnswerView {
   readonly pieces: readonly { readonly kind: DeltaKind; readonly text: string }[] | null;
 }
 
-/** Editor → webview. */
+/** Editor → webview. Post them through `packMessage`, which turns deltas into typed arrays (`packed`); nobody else reads that field. */
 export type ToWebview =
   | { readonly type: 'problem'; readonly problem: PanelProblem }
   /** A run has begun; `total` requests including warm-up. The report is empty but for plan and endpoint. */
   | { readonly type: 'begin'; readonly report: Report; readonly total: number }
   | { readonly type: 'live'; readonly rows: readonly LiveRow[]; readonly done: number; readonly total: number; readonly elapsed: Milliseconds; readonly eta: Milliseconds | null }
   /** New finished samples and the report so far (`samples` left empty in it). */
-  | { readonly type: 'samples'; readonly samples: readonly Sample[]; readonly report: Report }
+  | { readonly type: 'samples'; readonly samples: readonly Sample[]; readonly report: Report; readonly packed?: PackedDeltas }
   /** The whole report: at the end of a run, or on opening one. */
-  | { readonly type: 'report'; readonly report: Report; readonly live: boolean; readonly stopped: 'user' | 'breaker' | 'budget' | null; readonly canRunAgain: boolean; readonly textKept: boolean }
-  | { readonly type: 'compare'; readonly a: Report; readonly b: Report }
+  | { readonly type: 'report'; readonly report: Report; readonly live: boolean; readonly stopped: 'user' | 'breaker' | 'budget' | null; readonly canRunAgain: boolean; readonly textKept: boolean; readonly packed?: PackedDeltas }
+  | { readonly type: 'compare'; readonly a: Report; readonly b: Report; readonly packed?: readonly [a: PackedDeltas, b: PackedDeltas] }
   | { readonly type: 'frame'; readonly view: FrameView }
   | { readonly type: 'answer'; readonly view: AnswerView };
 

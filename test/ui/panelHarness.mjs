@@ -26,13 +26,14 @@ export function launch() {
 /** The panel's script, as it ships. */
 export async function buildPanel() {
   const { outputFiles, metafile } = await build({ entryPoints: [path.join(root, 'webview/main.ts')], bundle: true, minify: true, platform: 'browser', format: 'iife', target: 'chrome132', plugins: [leanChart], write: false, metafile: true, outdir: root, logLevel: 'warning' });
-  return { script: outputFiles[0].text, css: readFileSync(path.join(root, 'webview/panel.css'), 'utf8'), metafile };
+  const { outputFiles: packing } = await build({ entryPoints: [path.join(root, 'src/report/packing.ts')], bundle: true, format: 'iife', globalName: 'packing', write: false, logLevel: 'warning' });
+  return { packing: packing[0].text, script: outputFiles[0].text, css: readFileSync(path.join(root, 'webview/panel.css'), 'utf8'), metafile };
 }
 
-/** `buildReport` from the sources, so that a synthetic run has the numbers the product would give it. */
+/** `buildReport` and `packMessage` from the sources, so that a synthetic run has the numbers the product would give it. */
 export async function loadReport() {
   const outfile = path.join(os.tmpdir(), `first-token-report-${process.pid}.cjs`);
-  await build({ entryPoints: [path.join(root, 'src/report/report.ts')], bundle: true, platform: 'node', format: 'cjs', outfile, logLevel: 'warning' });
+  await build({ stdin: { contents: `export * from './report'; export * from './packing';`, resolveDir: path.join(root, 'src/report'), loader: 'ts' }, bundle: true, platform: 'node', format: 'cjs', outfile, logLevel: 'warning' });
   return createRequire(import.meta.url)(outfile);
 }
 
@@ -61,11 +62,13 @@ export async function openPanel(browser, bundle, { theme = 'dark', width = 900, 
     if (document.documentElement) apply();
     else new MutationObserver((_, observer) => { if (document.documentElement) { observer.disconnect(); apply(); } }).observe(document, { childList: true });
   }, rootStyle(themes[theme]));
+  // What the editor does on its side before it posts.
+  await page.addInitScript(`${bundle.packing}; window.packing = packing;`);
   await page.goto(`${origin}/`);
   await page.waitForFunction(() => window.posted?.some((message) => message.type === 'ready'));
   return {
     page, problems, close: () => context.close(),
-    post: (message) => page.evaluate((m) => window.postMessage(m, '*'), message),
+    post: (message) => page.evaluate((m) => window.postMessage(window.packing.packMessage(m), '*'), message),
     posted: () => page.evaluate(() => window.posted),
     kept: () => page.evaluate(() => window.kept),
     settle: () => page.waitForTimeout(250),

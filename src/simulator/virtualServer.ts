@@ -22,6 +22,13 @@ export interface VirtualExchange {
   readonly end: Ms;
 }
 
+/** Who wants to see an exchange while it runs. */
+export interface Watcher {
+  readonly signal?: AbortSignal;
+  onHead?(at: Ms, status: number, headers: VirtualExchange['headers']): void;
+  onWrite?(at: Ms, bytes: Uint8Array): void;
+}
+
 /** A server and the virtual time it lives in. */
 export class VirtualServer {
   readonly #time: VirtualTime;
@@ -49,12 +56,13 @@ export class VirtualServer {
     });
   }
 
-  /** Sends a request and resolves when its answer is over. Aborting hangs up. */
-  exchange(request: { readonly method: string; readonly path: string; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }, signal?: AbortSignal): Promise<VirtualExchange> {
+  /** Sends a request and resolves when its answer is over. Aborting the watcher's signal hangs up. */
+  exchange(request: { readonly method: string; readonly path: string; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }, watcher: Watcher = {}): Promise<VirtualExchange> {
+    const { signal } = watcher;
     const headers = Object.fromEntries(Object.entries(request.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]));
     const arrived: Arrived = { method: request.method, target: request.path, headers, text: request.body ?? '' };
     return new Promise((resolve) => {
-      const wire = new VirtualWire(this.#time, resolve);
+      const wire = new VirtualWire(this.#time, watcher, resolve);
       signal?.addEventListener('abort', () => wire.leave(), { once: true });
       if (signal?.aborted) wire.leave();
       else void this.#desk.handle(arrived, wire);
@@ -152,6 +160,7 @@ class VirtualTime implements Driver {
 
 class VirtualWire implements Wire {
   readonly #time: VirtualTime;
+  readonly #watcher: Watcher;
   readonly #done: (exchange: VirtualExchange) => void;
   readonly #sent: Ms;
   readonly #writes: { at: Ms; bytes: Uint8Array }[] = [];
@@ -162,8 +171,9 @@ class VirtualWire implements Wire {
   #over = false;
   readonly #gone: (() => void)[] = [];
 
-  constructor(time: VirtualTime, done: (exchange: VirtualExchange) => void) {
+  constructor(time: VirtualTime, watcher: Watcher, done: (exchange: VirtualExchange) => void) {
     this.#time = time;
+    this.#watcher = watcher;
     this.#done = done;
     this.#sent = time.now();
   }
@@ -181,8 +191,11 @@ class VirtualWire implements Wire {
   }
 
   flush(): void {
-    if (this.#pending.length > 0) this.#writes.push({ at: this.#time.now(), bytes: Buffer.concat(this.#pending) });
+    if (this.#pending.length === 0) return;
+    const write = { at: this.#time.now(), bytes: Buffer.concat(this.#pending) };
     this.#pending = [];
+    this.#writes.push(write);
+    this.#watcher.onWrite?.(write.at, write.bytes);
   }
 
   end(bytes?: Uint8Array): void {
@@ -213,6 +226,7 @@ class VirtualWire implements Wire {
     this.#status = status;
     this.#headers = Object.entries(headers);
     this.#head = this.#time.now();
+    this.#watcher.onHead?.(this.#head, status, this.#headers);
   }
 
   #finish(ended: VirtualExchange['ended']): void {

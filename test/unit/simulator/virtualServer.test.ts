@@ -1,15 +1,23 @@
 import assert from 'node:assert/strict';
 import { parseSimulatorArgs } from '../../../src/simulator/arguments';
+import { dialects } from '../../../src/probe/dialect/index';
+import { endpointFromUrl } from '../../../src/probe/endpoint';
+import { createMemory } from '../../../src/probe/memory';
+import { defaultNetwork, defaultTimeouts } from '../../../src/probe/network';
+import { defaultProbeSettings, planProbe, type Target } from '../../../src/probe/plan';
+import { run } from '../../../src/probe/run';
+import { checkStamps, tpot, ttft, type Sample } from '../../../src/report/sample';
 import { loneTtft } from '../../../src/simulator/formula';
 import { VirtualServer, type VirtualExchange } from '../../../src/simulator/virtualServer';
 import { sseJson } from './client';
+import { virtualWorld } from './virtualWorld';
 
 const server = (flags = ''): VirtualServer => new VirtualServer(parseSimulatorArgs(flags.split(' ').filter((flag) => flag !== '')));
 
 const ask = (to: VirtualServer, tokens: number, fault?: string, signal?: AbortSignal): Promise<VirtualExchange> =>
   to.exchange(
     { method: 'POST', path: '/v1/chat/completions', headers: fault === undefined ? {} : { 'X-Fault': fault }, body: JSON.stringify({ messages: [{ role: 'user', content: 'Hi' }], stream: true, max_tokens: tokens, ignore_eos: true }) },
-    signal,
+    signal ? { signal } : {},
   );
 
 const text = (exchange: VirtualExchange): string => Buffer.concat(exchange.writes.map(({ bytes }) => bytes)).toString();
@@ -69,6 +77,41 @@ describe('virtual server', () => {
     await simulator.sleep(3000);
     stalled.abort();
     assert.equal((await waiting).status, null);
+  });
+
+  it('carries a whole probe in virtual time: the samples say what the formula says', async () => {
+    const world = virtualWorld(['--max-running', '2']);
+    const target: Target = { endpoint: endpointFromUrl('http://virtual/v1'), dialect: dialects['openai-chat'], model: null, server: 'vllm', key: null, timeouts: defaultTimeouts, network: defaultNetwork, memory: createMemory() };
+    const prompt = { messages: [{ role: 'user' as const, text: 'Say hello' }], tools: [] };
+    const plan = planProbe(target, prompt, { ...defaultProbeSettings, requests: 8, concurrency: 4, warmup: 0, maxTokens: 50 });
+    const samples: Sample[] = [];
+    for await (const step of run(plan, world, new AbortController().signal)) if (step.type === 'sample') samples.push(step.sample);
+    assert.equal(samples.length, 8);
+    for (const sample of samples) {
+      assert.equal(sample.outcome.kind, 'ok');
+      assert.equal(checkStamps(sample), null);
+      const pace = tpot(sample)!;
+      assert.ok(pace > 3.34 && pace < 3.4, String(pace));
+    }
+    // Two seats for four users: half of them wait for an answer of 50 steps.
+    assert.equal(samples.filter((sample) => ttft(sample)! > 49 * 3.34).length, 6);
+  });
+
+  it('limits and hanging up end a virtual exchange as they end a real one', async () => {
+    const world = virtualWorld([]);
+    const recorder = await world.open();
+    const shot = (fault: string): Parameters<typeof recorder.record>[0] => ({
+      id: fault,
+      request: { method: 'POST', url: 'http://virtual/v1/chat/completions', headers: { 'x-fault': fault }, body: JSON.stringify({ messages: [{ role: 'user', content: 'Hi' }], stream: true, max_tokens: 20 }) },
+      timeouts: { firstToken: 1000, stall: 500, total: 60_000 },
+    });
+    const never = new AbortController().signal;
+    assert.deepEqual((await recorder.record(shot('hang'), null, never)).ending, { kind: 'timeout-first-token', limit: 1000 });
+    assert.deepEqual((await recorder.record(shot('stall:4'), null, never)).ending, { kind: 'timeout-stall', limit: 500 });
+    assert.equal((await recorder.record(shot('cut:4'), null, never)).ending.kind, 'closed');
+    const tape = await recorder.record(shot('jitter:1'), null, never);
+    assert.equal(tape.ending.kind, 'complete');
+    assert.equal(tape.ends.at(-1), tape.bytes.length);
   });
 
   it('serves the other paths too', async () => {

@@ -521,7 +521,8 @@ class Attempt implements Exchange {
     if (this.#done) return;
     const t = now();
     const link = this.#link!;
-    const untouched = this.#reused && !this.#answered && link.read === this.#readsBefore;
+    // On a shared HTTP/2 connection the reads of others say nothing: there the connection itself must have gone.
+    const untouched = this.#reused && !this.#answered && (link.alpn === 'h2' ? !link.usable : link.read === this.#readsBefore);
     this.#finish();
     if (untouched && !this.#aborted && this.#tries < 3 && closedByServer(error)) {
       this.#done = false;

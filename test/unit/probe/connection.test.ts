@@ -198,6 +198,29 @@ describe('connections', () => {
       assert.equal((await fetchTape(url, { ca: [pair.cert] })).alpn, 'http/1.1');
     });
 
+    it('send again when an HTTP/2 server drops the connection with the request, not when it resets the stream', async function () {
+      const pair = selfSigned();
+      if (!pair) return this.skip();
+      let streams = 0;
+      const server = http2.createSecureServer(pair);
+      server.on('stream', (stream, headers) => {
+        stream.on('error', () => undefined);
+        streams += 1;
+        if (headers[':path'] === '/reset') stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR);
+        else if (streams === 2) stream.session!.destroy();
+        else stream.end('ok');
+      });
+      const url = `https://localhost:${await listen(server)}`;
+      const recorder = await startRecorder({ ca: [pair.cert], http2: true });
+      const shot = (id: string, path: string) => recorder.record({ id, request: { method: 'POST', url: url + path, headers: {}, body: '{}' }, timeouts }, null, never);
+      assert.equal((await shot('1', '/')).status, 200);
+      const second = await shot('2', '/');
+      assert.deepEqual([second.status, second.redispatched], [200, true]);
+      const reset = await shot('3', '/reset');
+      assert.deepEqual([reset.status, reset.ending.kind, reset.redispatched], [null, 'closed', false]);
+      assert.equal(streams, 4);
+    });
+
     it('close an HTTP/2 stream when cancelled', async function () {
       const pair = selfSigned();
       if (!pair) return this.skip();

@@ -43,6 +43,8 @@ export type TestParts = ReturnType<typeof compose> & { readonly context: vscode.
 /** Puts the editor's parts together; all that must be ended is in `context.subscriptions`. */
 export function startEditor(context: vscode.ExtensionContext): EditorApi {
   const parts = compose(context);
+  // `npm start` opens the checkout under development with the panel filled.
+  if (context.extensionMode === vscode.ExtensionMode.Development && process.env['FIRST_TOKEN_TRY_DEMO'] === '1') void vscode.commands.executeCommand(commandIds.tryDemo);
   return context.extensionMode === vscode.ExtensionMode.Test ? { apiVersion: 1, parts: { ...parts, context } } : { apiVersion: 1 };
 }
 

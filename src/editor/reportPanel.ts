@@ -57,7 +57,7 @@ export function createReportPanels(parts: { readonly extensionUri: vscode.Uri; r
   function adopt(webview: vscode.WebviewPanel, content: Content): Panel {
     const panel: Panel = { webview, content, ready: false };
     panels.push(panel);
-    webview.iconPath = vscode.Uri.joinPath(parts.extensionUri, 'media', 'view.svg');
+    webview.iconPath = { light: vscode.Uri.joinPath(parts.extensionUri, 'media', 'view-light.svg'), dark: vscode.Uri.joinPath(parts.extensionUri, 'media', 'view-dark.svg') };
     webview.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(parts.extensionUri, 'dist'), vscode.Uri.joinPath(parts.extensionUri, 'media')] };
     webview.webview.onDidReceiveMessage((message: FromWebview) => void receive(panel, message));
     webview.onDidDispose(() => {

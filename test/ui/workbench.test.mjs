@@ -27,11 +27,7 @@ function runVsce(...args) {
 
 /** A server like a small deployment: 13 ms a token, reasoning first, and now and then a stall. */
 const server = ['--step-overhead', '10', '--reasoning', '24', '--fault', 'share:0.15:stall:40:420', '--seed', '7'];
-const prompt = `---
-mode: ask
-description: A support answer
----
-You are the support assistant of a small boat yard. Answer in a friendly tone, in at most five sentences,
+const prompt = `You are the support assistant of a small boat yard. Answer in a friendly tone, in at most five sentences,
 and only from the handbook below. If the handbook does not say, tell the customer to call us.
 
 ${Array.from({ length: 24 }, (_, line) => `Handbook ${line + 1}: the mast is stepped before the boom is rigged, and the shrouds are tightened by hand first.`).join('\n')}
@@ -148,7 +144,9 @@ describe('the packaged extension', function () {
 
   it('is a picture in dark and in light', async () => {
     const frame = await workbench.panel();
+    if (takesPictures) await workbench.screenshot(path.join(pictures, 'editor-dark.png'));
     await workbench.onlyPanel();
+    await workbench.page.setViewportSize({ width: 1280, height: 1240 });
     for (const theme of ['dark', 'light']) {
       if (theme === 'light') await workbench.toggleTheme();
       await frame.locator(`body.vscode-${theme}`).waitFor({ state: 'attached' });
@@ -157,6 +155,7 @@ describe('the packaged extension', function () {
       if (takesPictures) await workbench.screenshot(path.join(pictures, `panel-${theme}.png`));
     }
     await workbench.toggleTheme();
+    await workbench.page.setViewportSize({ width: 1280, height: 900 });
   });
 
   it('compares two reports', async () => {

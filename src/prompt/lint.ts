@@ -75,13 +75,15 @@ export interface AnalysedFile {
 
 /** The shipped rule of that id, or the one used when nobody chose one (vLLM). */
 export function ruleNamed(id = 'vllm'): CacheRule {
-  const { rules } = loadRules();
-  return rules.get(id) ?? rules.get('vllm')!;
+  return shipped().get(id) ?? shipped().get('vllm')!;
 }
+
+let rulesOnce: ReadonlyMap<string, CacheRule> | null = null;
+const shipped = (): ReadonlyMap<string, CacheRule> => (rulesOnce ??= loadRules().rules);
 
 /** Ids of the shipped rules, in their order. */
 export function ruleIds(): string[] {
-  return [...loadRules().rules.keys()];
+  return [...shipped().keys()];
 }
 
 /** Analyses a parsed file. Pure and total: never throws. */
@@ -107,6 +109,7 @@ export function analyseFile(file: PromptFile, options: LintOptions = {}): Analys
   });
   const found = [
     ...prompts.flatMap((p) => promptFindings(file, p, scope, options.minLostTokens ?? 256)),
+    ...(maybeCue.test(file.text) ? prompts.flatMap((p) => renderedDates(file, p.pieces, lines)) : []),
     ...file.problems.map((p) => syntaxFinding(file, p, lines)),
     ...structural(file, prompts, options, lines),
   ];
@@ -132,7 +135,7 @@ function promptFindings(file: PromptFile, prompt: AnalysedPrompt, scope: Scope, 
     else before.lines.push(place.line);
   }
   for (const { finding, lines } of first.values()) found.push(lines.length === 0 ? finding : { ...finding, message: `${finding.message} It stands again at line ${[...new Set(lines)].slice(0, 5).join(', ')}.` });
-  return [...found, ...variantFinding(report, least), ...renderedDates(file, pieces)];
+  return [...found, ...variantFinding(report, least)];
 }
 
 function placeFinding(file: PromptFile, place: ChangingPlace): Finding {
@@ -221,9 +224,11 @@ function structural(file: PromptFile, prompts: readonly AnalysedPrompt[], option
 const cue =
   /\b(?:today(?:['’]s date)?|(?:the )?current (?:date(?: and time)?|time|datetime)|current_?date(?:_?time)?|the date)\b(?:\s+is|\s*[:=])\s*(?:\w+,?\s+){0,2}?(?:\d{4}-\d{2}-\d{2}|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|(?:\d{1,2}(?:st|nd|rd|th)?\s+)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?,?\s+(?:\d{1,2}(?:st|nd|rd|th)?,?\s+)?\d{4})/gi;
 
+/** A quick look at the whole file that lets nearly all of them pass without the search above. */
+const maybeCue = /(?:today|current[_ ]?(?:date|time)|the date)[^\n]{0,40}\d/i;
+
 /** A literal date behind a cue phrase, unless the line says that it is an example. */
-function renderedDates(file: PromptFile, pieces: readonly Piece[]): Finding[] {
-  const lines = new Lines(file.text);
+function renderedDates(file: PromptFile, pieces: readonly Piece[], lines: Lines): Finding[] {
   return pieces.flatMap((piece) => {
     if (piece.kind !== 'static' || piece.foreign || piece.text.length > 1_000_000) return [];
     return [...piece.text.matchAll(cue)].flatMap((match): Finding[] => {

@@ -169,11 +169,16 @@ function placeKind(piece: Piece): ChangingPlace['kind'] | null {
   return piece.variant ? 'variant' : isSilent(piece) ? null : 'loop';
 }
 
-const startsOfLines = (text: string) => {
+let lastLines: { readonly text: string; readonly starts: readonly number[] } = { text: '', starts: [0] };
+
+/** Starts of the lines; those of the last text are kept, as a batch of requests asks for the same text once a request. */
+function startsOfLines(text: string): readonly number[] {
+  if (lastLines.text === text) return lastLines.starts;
   const starts = [0];
   for (const match of text.matchAll(/\r\n|\r|\n/g)) starts.push(match.index + match[0].length);
+  lastLines = { text, starts };
   return starts;
-};
+}
 
 /** Line from 1 of an offset, given the ascending starts of all lines. */
 function lineAt(starts: readonly number[], offset: number): number {

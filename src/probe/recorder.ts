@@ -35,6 +35,8 @@ class Recording implements ExchangeEvents {
   #size = 0;
   #handedOver = 0;
   #read = -1;
+  /** A phase was reached since the last part: a live view shows a request before its first byte. */
+  #phaseReached = false;
   #link: LinkInfo | null = null;
   #written: Milliseconds | null = null;
   #sent: Milliseconds | null = null;
@@ -53,12 +55,14 @@ class Recording implements ExchangeEvents {
   }
   written(t: Milliseconds): void {
     this.#written = t;
+    this.#phaseReached = true;
   }
   sent(t: Milliseconds): void {
     this.#sent = t;
   }
   head(t: Milliseconds, status: number, headers: readonly (readonly [string, string])[]): void {
     this.#headersAt = t;
+    this.#phaseReached = true;
     this.#status = status;
     this.#headers = headers.filter(([name]) => !droppedHeaders.has(name));
   }
@@ -119,11 +123,12 @@ class Recording implements ExchangeEvents {
     this.#ends = [];
     this.#chunks = [];
     this.#read = -1;
+    this.#phaseReached = false;
     return part;
   }
 
   get hasNews(): boolean {
-    return this.#stamps.length > 0;
+    return this.#phaseReached || this.#stamps.length > 0;
   }
   get facts(): { reused: boolean; redispatched: boolean; alpn: string | null; ending: TapeEnding } {
     return { reused: this.#link?.reused ?? false, redispatched: this.#link?.redispatched ?? false, alpn: this.#link?.alpn ?? null, ending: this.ending! };

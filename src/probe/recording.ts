@@ -29,8 +29,8 @@ export interface RecordRequest {
 /** Records exchanges in a thread of its own. */
 export interface Recorder {
   /**
-   * Resolves when the tape is whole; never rejects. New reads are handed to `onPart` a few times a second, so parts and the
-   * tape's rest concatenate to the tape. Aborting closes the socket at once and resolves with ending `cancelled`.
+   * Resolves when the tape is whole; never rejects. New reads and phases are handed to `onPart` a few times a second, the last
+   * ones at the end; all parts concatenate to the tape. Aborting closes the socket at once and resolves with ending `cancelled`.
    */
   record(shot: RecordRequest, onPart: ((part: Part) => void) | null, signal: AbortSignal): Promise<Tape>;
   /** Opens connections until `count` stand ready for the URL's origin; failures are left for the first request. */
@@ -224,7 +224,7 @@ class Running {
   #accept(part: Part): void {
     this.#parts.push(part);
     this.#phases = part.phases;
-    if (part.stamps.length > 0) this.#onPart?.(part);
+    this.#onPart?.(part);
   }
 
   #firstToken(): Milliseconds | null {

@@ -303,6 +303,7 @@ class Run {
   #receive(flight: InFlight, target: Target, part: Part): void {
     flight.start = part.phases.start;
     flight.headers = part.phases.headers;
+    if (part.status === null) return;
     flight.decoder ??= createDecoder(target.dialect, { status: part.status, headers: part.headers });
     let from = part.ends.length > 0 ? part.ends.at(-1)! - part.bytes.length : 0;
     const base = from;

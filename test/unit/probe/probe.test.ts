@@ -241,8 +241,8 @@ describe('a probe', () => {
     const child = spawn(process.execPath, ['--require', 'tsx/cjs', '-e', script], { cwd: path.join(__dirname, '../../..'), stdio: ['ignore', 'pipe', 'inherit'] });
     let told = '';
     child.stdout.on('data', (chunk: Buffer) => (told += chunk.toString()));
-    // The fifth chat (the fourth measured one) hangs; by then three measured ones and the warm-up are on disk.
-    await until(() => chats === 5, 'the request in flight');
+    // The fifth chat (the fourth measured one) hangs; what was told of is on disk, three measured ones and the warm-up.
+    await until(() => chats === 5 && told.split('\n').includes('3'), 'the request in flight');
     child.kill('SIGKILL');
     await new Promise((resolve) => child.once('close', resolve));
     const report = read(file);

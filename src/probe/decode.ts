@@ -397,8 +397,7 @@ class StreamDecoder implements Decoder, FrameSink {
     this.#mode = 'stream';
     this.#binary = messageFramer(
       (message) => {
-        const data = new TextDecoder().decode(message.payload);
-        this.#frame({ data, event: message.headers[':event-type'] ?? message.headers[':exception-type'] ?? '', messageType: message.headers[':message-type'] ?? 'event' }, false);
+        this.#frame({ data: message.payload, event: message.headers[':event-type'] ?? message.headers[':exception-type'] ?? '', messageType: message.headers[':message-type'] ?? 'event' }, false);
       },
       (broken) => this.malformed(broken),
     );

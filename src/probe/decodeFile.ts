@@ -1,4 +1,4 @@
-import type { Milliseconds, Outcome, TokenSource } from '../report/sample';
+import type { Milliseconds, OutcomeKind, TokenSource } from '../report/sample';
 import { createDecoder, decode, type Decoded } from './decode';
 import { dialects } from './dialect';
 import type { Dialect, DialectId } from './dialect/dialect';
@@ -16,7 +16,7 @@ export interface DecodedFile {
   readonly outputTokens: { readonly count: number | null; readonly source: TokenSource | null };
   readonly promptTokens: number | null;
   readonly cachedTokens: number | null;
-  readonly outcome: Outcome;
+  readonly outcome: { readonly kind: OutcomeKind; readonly message?: string };
   /** Deltas by kind. */
   readonly arrivals: { readonly text: number; readonly reasoning: number; readonly tool: number; readonly tokenOnly: number };
   readonly frames: number;
@@ -86,10 +86,12 @@ function micro(ms: Milliseconds): Milliseconds {
 }
 
 function answer(decoded: Decoded): DecodedFile {
-  const { text, reasoning, toolCalls, finish, outputTokens, promptTokens, cachedTokens, outcome, frames, comments } = decoded;
+  const { text, reasoning, toolCalls, finish, outputTokens, promptTokens, cachedTokens, frames, comments } = decoded;
+  const { kind, message } = decoded.outcome;
   const of = (kind: string): number => decoded.arrivals.filter((arrival) => arrival.kind === kind).length;
   return {
-    text, reasoning, toolCalls, finish, outputTokens, promptTokens, cachedTokens, outcome,
+    text, reasoning, toolCalls, finish, outputTokens, promptTokens, cachedTokens,
+    outcome: { kind, ...(message === undefined ? {} : { message }) },
     arrivals: { text: of('text'), reasoning: of('reasoning'), tool: of('tool'), tokenOnly: of('token') },
     frames, comments,
   };

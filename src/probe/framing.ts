@@ -1,5 +1,3 @@
-import { crc32 } from 'node:zlib';
-
 /**
  * Cutting a body into frames, for every framing but SSE (which is in `decode.ts`). Each framer takes the decoded text or the bytes
  * of one read, in any cuts, calls back once a frame is complete, and does work linear in its input.
@@ -175,7 +173,8 @@ export function valueFramer(inArray: boolean, events: ValueEvents): Framer {
 /** One message of a binary AWS event stream (`application/vnd.amazon.eventstream`). */
 export interface BinaryMessage {
   readonly headers: Readonly<Record<string, string>>;
-  readonly payload: Uint8Array;
+  /** UTF-8 text; event streams of models carry JSON. */
+  readonly payload: string;
 }
 
 const prelude = 12;
@@ -192,22 +191,29 @@ export function messageFramer(onMessage: (message: BinaryMessage) => void, onBro
   let size = 0;
   let needed = prelude;
   let broken = false;
+  // Messages of one kind have the same headers, byte for byte.
+  let lastBlock = Buffer.alloc(0);
+  let lastHeaders: BinaryMessage['headers'] = {};
   const fail = (message: string): void => {
     broken = true;
     onBroken(message);
   };
-  const take = (bytes: Uint8Array, view: DataView, start: number, total: number): boolean => {
-    if (view.getUint32(start + total - trailer) !== crc32(bytes.subarray(start, start + total - trailer))) {
+  const take = (bytes: Buffer, start: number, total: number): boolean => {
+    if (bytes.readUInt32BE(start + total - trailer) !== checksum(bytes, start, start + total - trailer)) {
       fail('An event-stream message has a wrong checksum.');
       return false;
     }
-    const headerLength = view.getUint32(start + 4);
+    const headerLength = bytes.readUInt32BE(start + 4);
     if (headerLength > total - prelude - trailer) {
       fail('An event-stream message has impossible lengths.');
       return false;
     }
     const payloadStart = start + prelude + headerLength;
-    onMessage({ headers: readHeaders(bytes.subarray(start + prelude, payloadStart)), payload: bytes.subarray(payloadStart, start + total - trailer) });
+    if (!same(bytes, start + prelude, payloadStart, lastBlock)) {
+      lastBlock = Buffer.from(bytes.subarray(start + prelude, payloadStart));
+      lastHeaders = readHeaders(lastBlock);
+    }
+    onMessage({ headers: lastHeaders, payload: bytes.toString('utf8', payloadStart, start + total - trailer) });
     return true;
   };
   return {
@@ -216,28 +222,60 @@ export function messageFramer(onMessage: (message: BinaryMessage) => void, onBro
       pending.push(chunk);
       size += chunk.length;
       if (size < needed) return;
-      const bytes = pending.length === 1 ? chunk : join(pending, size);
-      const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+      const joined = pending.length === 1 ? chunk : join(pending, size);
+      const bytes = Buffer.from(joined.buffer, joined.byteOffset, joined.byteLength);
       let start = 0;
       for (;;) {
         needed = prelude;
         if (size - start < needed) break;
-        const total = view.getUint32(start);
-        if (view.getUint32(start + 8) !== crc32(bytes.subarray(start, start + 8)) || total < prelude + trailer || total > maxMessage) {
+        const total = bytes.readUInt32BE(start);
+        if (bytes.readUInt32BE(start + 8) !== checksum(bytes, start, start + 8) || total < prelude + trailer || total > maxMessage) {
           fail('The body is not an AWS event stream, or it is damaged.');
           return;
         }
         needed = total;
         if (size - start < needed) break;
-        if (!take(bytes, view, start, total)) return;
+        if (!take(bytes, start, total)) return;
         start += total;
       }
-      const rest = start < size ? bytes.subarray(start) : null;
-      pending = rest === null ? [] : [rest];
-      size = rest?.length ?? 0;
+      pending = start < size ? [bytes.subarray(start)] : [];
+      size -= start;
     },
     leftOver: () => size > 0,
   };
+}
+
+function same(bytes: Uint8Array, start: number, end: number, other: Uint8Array): boolean {
+  if (end - start !== other.length) return false;
+  for (let at = start; at < end; at++) if (bytes[at] !== other[at - start]) return false;
+  return true;
+}
+
+/** Tables for the CRC-32 of eight bytes at a time, one after another; for messages of a few hundred bytes that is faster than a view and a call into zlib. */
+const crcTable = ((): Uint32Array => {
+  const table = new Uint32Array(8 * 256);
+  for (let index = 0; index < 256; index++) {
+    let value = index;
+    for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ 0xedb88320 : value >>> 1;
+    table[index] = value;
+  }
+  for (let index = 256; index < table.length; index++) table[index] = (table[index - 256]! >>> 8) ^ table[table[index - 256]! & 255]!;
+  return table;
+})();
+
+/** CRC-32 (as zlib's) of the bytes from `start` to `end`. */
+function checksum(bytes: Uint8Array, start: number, end: number): number {
+  const table = crcTable;
+  let value = -1;
+  let at = start;
+  for (; at + 8 <= end; at += 8) {
+    value ^= bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24);
+    value =
+      table[1792 + (value & 255)]! ^ table[1536 + ((value >>> 8) & 255)]! ^ table[1280 + ((value >>> 16) & 255)]! ^ table[1024 + (value >>> 24)]! ^
+      table[768 + bytes[at + 4]!]! ^ table[512 + bytes[at + 5]!]! ^ table[256 + bytes[at + 6]!]! ^ table[bytes[at + 7]!]!;
+  }
+  for (; at < end; at++) value = table[(value ^ bytes[at]!) & 255]! ^ (value >>> 8);
+  return ~value >>> 0;
 }
 
 function join(parts: readonly Uint8Array[], size: number): Uint8Array {
@@ -253,25 +291,23 @@ function join(parts: readonly Uint8Array[], size: number): Uint8Array {
 /** Bytes of a header value by its type; strings and byte arrays carry their own length. */
 const valueSizes: readonly (number | null)[] = [0, 0, 1, 2, 4, 8, null, null, 8, 16];
 
-function readHeaders(bytes: Uint8Array): Record<string, string> {
-  const text = new TextDecoder();
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+function readHeaders(bytes: Buffer): Record<string, string> {
   const headers: Record<string, string> = {};
   let at = 0;
   while (at < bytes.length) {
     const nameEnd = at + 1 + bytes[at]!;
     if (nameEnd >= bytes.length) break;
-    const name = text.decode(bytes.subarray(at + 1, nameEnd));
+    const name = bytes.toString('utf8', at + 1, nameEnd);
     const type = bytes[nameEnd]!;
     let size = valueSizes[type];
     at = nameEnd + 1;
     if (size === undefined) break;
     if (size === null) {
       if (at + 2 > bytes.length) break;
-      size = view.getUint16(at);
+      size = bytes.readUInt16BE(at);
       at += 2;
     }
-    if (type === 7) headers[name] = text.decode(bytes.subarray(at, at + size));
+    if (type === 7) headers[name] = bytes.toString('utf8', at, at + size);
     at += size;
   }
   return headers;

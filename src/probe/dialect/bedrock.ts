@@ -21,7 +21,7 @@ class ConverseReader implements FrameReader {
     if (body === null) return false;
     const name = frame.event !== '' ? frame.event : (Object.keys(body)[0] ?? '');
     const event = frame.event !== '' ? body : (object(body[name]) ?? body);
-    if (frame.messageType === 'exception' || frame.messageType === 'error' || /Exception$/.test(name)) {
+    if (frame.messageType === 'exception' || frame.messageType === 'error' || name.endsWith('Exception')) {
       this.#sink.error(`${name}: ${messageIn(event) ?? 'no message'}`);
       return true;
     }
@@ -52,10 +52,15 @@ class ConverseReader implements FrameReader {
   }
 
   #delta(event: JsonObject, delta: JsonObject | null): void {
-    this.#sink.delta('text', string(delta?.['text']));
-    this.#sink.delta('reasoning', string(at(delta, 'reasoningContent', 'text')));
-    if (at(delta, 'reasoningContent', 'redactedContent') !== undefined) this.#sink.flag('hidden-reasoning-unknown');
-    this.#sink.tool(count(event['contentBlockIndex']) ?? 0, '', string(at(delta, 'toolUse', 'input')));
+    if (delta === null) return;
+    if (delta['text'] !== undefined) this.#sink.delta('text', string(delta['text']));
+    const reasoning = object(delta['reasoningContent']);
+    if (reasoning !== null) {
+      this.#sink.delta('reasoning', string(reasoning['text']));
+      if (reasoning['redactedContent'] !== undefined) this.#sink.flag('hidden-reasoning-unknown');
+    }
+    const tool = object(delta['toolUse']);
+    if (tool !== null) this.#sink.tool(count(event['contentBlockIndex']) ?? 0, '', string(tool['input']));
   }
 
   #metadata(event: JsonObject): void {

@@ -140,7 +140,7 @@ function firstMatch(list: readonly Rule[], name: string): Rule | null {
 
 const minuteCalls =
   /(?:^|\.)(?:(?:datetime|date|DateTime|DateTimeOffset|timezone|pendulum|arrow|Timestamp|Time|Clock|Instant|LocalDateTime|ZonedDateTime|Carbon|moment|dayjs|luxon|Temporal\.Now|Date)\.(?:now|utcnow|utc_now|UtcNow|Now|plainDateTimeISO|zonedDateTimeISO|instant|fromtimestamp)|(?:time)\.(?:time|time_ns|ctime|localtime|gmtime|asctime|strftime|monotonic|perf_counter)|performance\.now|process\.hrtime|strftime_now|utcnow|now_utc|get_?(?:current_?)?(?:date_?)?time|getTime|current_?(?:date_?)?time|(?:get_?)?current_?timestamp|timestamp|time_ns)$/i;
-const dayCalls = /(?:^|\.)(?:date\.today|datetime\.today|pendulum\.today|Temporal\.Now\.plainDateISO|today|(?:get_?)?(?:current_?|todays_?)date|get_?today(?:s_?date)?|LocalDate\.now)$/i;
+const dayCalls = /(?:^|\.)(?:date\.today|pendulum\.today|Temporal\.Now\.plainDateISO|today|(?:get_?)?(?:current_?|todays_?)date|get_?today(?:s_?date)?|LocalDate\.now)$/i;
 const randomCalls =
   /(?:^|\.)(?:uuid|uuid[1-7]|uuid\.v[1-7]|v4|randomUUID|random_uuid|nanoid|ulid|cuid2?|createId|guid|new_?guid|Guid\.NewGuid|Math\.random|urandom|randomBytes|getRandomValues|randint|randrange|shuffle|shuffled|lipsum|random|rand|token_hex|token_urlsafe|token_bytes|gensym|(?:np\.|numpy\.)?random\.\w+|secrets\.\w+|faker\.\w+(?:\.\w+)*)$/;
 const timePlugin = /^(?:time|time_?plugin|time_?skill|core_?time|clock)[.-](\w+)$/i;
@@ -170,7 +170,7 @@ export function judgeCall(path: string, formats: readonly string[]): NameEvidenc
   const plugin = timePlugin.exec(bare);
   if (plugin !== null) return timePluginCall(plugin[1]!);
   if (randomCalls.test(bare)) return { volatility: 'request', strength: 'certain', reason: 'gives a new value at each call' };
-  if (dayCalls.test(bare) && !formats.some((f) => formatClass(f) === 'minute')) return { volatility: 'day', strength: 'certain', reason: 'reads the clock' };
+  if (dayCalls.test(bare) && !/datetime\.today$/i.test(bare) && !formats.some((f) => formatClass(f) === 'minute')) return { volatility: 'day', strength: 'certain', reason: 'reads the clock' };
   const clock = minuteCalls.test(bare) || dayCalls.test(bare) || /^(?:now|utcnow|Date|dayjs|moment|DateTime)$/.test(bare);
   if (clock) return { volatility: clockByFormat('minute', formats), strength: 'certain', reason: 'reads the clock' };
   if (retrievalCalls.test(bare)) return { volatility: 'request', strength: 'certain', reason: 'is called with the request' };

@@ -240,7 +240,7 @@ class Judge {
 
   private references(references: readonly Reference[], scope: Names): Judgement {
     const formats = references.flatMap((r) => r.strings).filter((s) => formatClass(s) !== null);
-    const helper = references.length > 1 ? references.filter((r) => !(r.call && /^(?:date|time|format_?date|date_?format|moment|format|formatDateTime)$/i.test(r.path))) : references;
+    const helper = references.length > 1 ? references.filter((r) => !(r.call && /^(?:date|time|format_?[dD]ate|date_?[fF]ormat|moment|format|formatDateTime)$/.test(r.path))) : references;
     const judgements = (helper.length > 0 ? helper : references).map((r) => this.reference(r, scope, formats));
     return references.length === 0 ? constant('literal', 'It reads nothing.') : join(judgements);
   }
@@ -301,7 +301,7 @@ class Judge {
     const item = scope.find('*');
     if (item !== null && !path.startsWith('@')) return item.volatility === 'unknown' ? null : { ...item, name: path };
     const section = scope.find('?');
-    if (section !== null && !path.startsWith('@') && judgeName(path) === null && section.volatility !== 'unknown') return { ...section, name: path };
+    if (section !== null && !path.startsWith('@') && judgeName(path)?.strength !== 'strong' && section.volatility !== 'unknown') return { ...section, name: path };
     return null;
   }
 

@@ -255,8 +255,10 @@ class CodeReader {
     const [left, right] = [node.firstChild!, node.lastChild!];
     const operator = this.text(left.nextSibling);
     if (operator === '%' && this.isTextual(left)) {
-      const values = this.references(right, depth);
-      return this.spans(left, 'none', depth + 1).flatMap((s) => (s.kind === 'literal' ? percent(s, values) : [s]));
+      const items = right.name === 'TupleExpression' ? children(right).filter((c) => !/^[(),]$/.test(c.name)) : [right];
+      const values = items.map((item) => this.references(item, depth));
+      const used = { next: 0 };
+      return this.spans(left, 'none', depth + 1).flatMap((s) => (s.kind === 'literal' ? percent(s, values, used) : [s]));
     }
     return [...this.spans(left, language, depth + 1), ...this.spans(right, language, depth + 1)];
   }
@@ -404,7 +406,8 @@ function unbrace(located: Located): Located {
   return new Located(out, map, located.at(located.text.length));
 }
 
-function percent(span: Extract<Span, { kind: 'literal' }>, values: readonly Reference[]): Span[] {
+/** Cuts `%s` and `%(name)s` out of a literal; `used.next` is the next positional value. */
+function percent(span: Extract<Span, { kind: 'literal' }>, values: readonly (readonly Reference[])[], used: { next: number }): Span[] {
   const located = new Located(span.text, span.map ?? [[0, span.start]], span.end);
   const out: Span[] = [];
   let from = 0;
@@ -414,7 +417,7 @@ function percent(span: Extract<Span, { kind: 'literal' }>, values: readonly Refe
     const name = match[1];
     const parts = readExpression(name ?? 'value');
     const span_ = expressionSpan(located, { start: match.index, end: from }, name ?? match[0], parts);
-    out.push({ ...span_, references: name === undefined ? values : values.some((v) => v.call) ? values : span_.references });
+    out.push({ ...span_, references: name === undefined ? (values[used.next++] ?? values.flat()) : span_.references });
   }
   if (from < span.text.length) out.push(located.literal(from, span.text.length));
   return out;

@@ -7,7 +7,7 @@ import { templateContext } from './template';
 import { frontMatter, readYaml, record } from './yaml';
 
 const messageTag = /<message\s+role\s*=\s*["'](\w+)["'][^>]*>/gi;
-const roleTag = /<(system|user|assistant)>/gi;
+const roleTag = /<(system|user|assistant)>|<\/(?:system|user|assistant)>/gi;
 
 /** Parses a Dotprompt file. `{{history}}` inserts the conversation; the text before any role mark is the user's. */
 export function parseDotprompt(input: FormatInput): ParsedFormat {
@@ -75,7 +75,7 @@ function template(input: FormatInput, format: FormatId, language: InnerLanguage,
   const context = templateContext(input.path, input.readFile);
   const place = { start: body, end: input.text.length };
   const spans = parseTemplate(Located.slice(input.text, body), language, context);
-  const marked: Span[] = roles === null ? spans : markRoles(spans, roles, (m) => roleOf(m[1]));
+  const marked: Span[] = roles === null ? spans : markRoles(spans, roles, (m) => (m[1] === undefined ? 'user' : roleOf(m[1])));
   return {
     format,
     language,

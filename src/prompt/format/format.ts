@@ -88,12 +88,9 @@ export function partsByRole(spans: readonly Span[], first: Role, place: Place): 
   const parts: Part[] = [];
   let role = first;
   let current: Span[] = [];
-  let marked = false;
   const flush = (end: number): void => {
     const blank = current.every((s) => s.kind === 'comment' || s.kind === 'role-mark' || (s.kind === 'literal' && s.text.trim() === ''));
-    if (blank && !(marked && current.length > 1)) {
-      if (parts.length > 0 || !current.some((s) => s.kind === 'comment')) return;
-    }
+    if (blank && (parts.length > 0 || !current.some((s) => s.kind === 'comment'))) return;
     parts.push({ start: current[0]?.start ?? place.start, end, slot: slotOf(role), role, message: parts.length, block: 0, spans: current, toolNames: [] });
   };
   for (const span of spans) {
@@ -101,7 +98,6 @@ export function partsByRole(spans: readonly Span[], first: Role, place: Place): 
       if (current.length > 0) flush(span.start);
       role = span.role;
       current = [span];
-      marked = true;
     } else current.push(span);
   }
   if (current.length > 0) flush(place.end);

@@ -178,7 +178,8 @@ class Scanner {
         const quote = this.stringEnd(i, c, limit);
         if (quote < 0) return this.bareClose(from, close, limit);
         i = quote;
-      } else if (c === '{' && (this.text[i + 1] === '{' || this.text[i + 1] === '%') && depth === 0) return -1;
+      } else if (!close.endsWith('}')) continue;
+      else if (c === '{' && (this.text[i + 1] === '{' || this.text[i + 1] === '%') && depth === 0) return -1;
       else if (c === '{') depth += 1;
       else if (c === '}' && depth > 0) depth -= 1;
       else if (c === '\n' && delimiter.type === 'output' && /^\n[ \t]*\r?\n/.test(this.text.slice(i, i + 80))) return -1;

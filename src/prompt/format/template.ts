@@ -128,7 +128,7 @@ export function expressionSpan(located: Located, token: { start: number; end: nu
     filters: parts.filters,
     clockFormat: references.flatMap((r) => r.strings).find((s) => /%[a-zA-Z-]|[yYMDHhms]{2,}|^[a-zA-Z][-:/. ][a-zA-Z]/.test(s)) ?? null,
     constant: silent ? '' : references.length === 0 ? (parts.constant ?? parts.literals.join('')) : null,
-    literals: references.length === 0 ? [] : parts.literals,
+    literals: references.length === 0 || references.length > parts.references.length + parts.filters.length ? [] : parts.literals.filter((l) => !references.some((r) => r.call && r.path === l.toLowerCase())),
     macro: parts.call === null ? null : { name: parts.call.path, arguments: parts.call.arguments },
     output: !silent,
   };

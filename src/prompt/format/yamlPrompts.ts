@@ -139,12 +139,12 @@ export function parseLangchain(input: FormatInput): ParsedFormat {
   const parts: Part[] = [];
   const variables: Variable[] = [];
   const languages = new Set<string>();
-  const text_ = (value: unknown, path: readonly (string | number)[], language: InnerLanguage, role: Part['role']): void => {
+  const text_ = (value: unknown, path: readonly (string | number)[], language: InnerLanguage, role: Part['role'], message: number | null = null): void => {
     const located = settings.text(...path);
     if (located === null || typeof value !== 'string') return;
     languages.add(language);
     const spans = parseTemplate(located, language, context);
-    parts.push({ start: located.at(0), end: located.endAt(located.text.length), slot: slotOf(role), role, message: parts.length, block: 0, spans, toolNames: [] });
+    parts.push({ start: located.at(0), end: located.endAt(located.text.length), slot: slotOf(role), role, message: message ?? parts.length, block: message === null ? 0 : parts.length - message, spans, toolNames: [] });
   };
   const walk = (value: unknown, path: readonly (string | number)[], role: Part['role'], inherited: InnerLanguage): void => {
     const node = record(value);
@@ -162,7 +162,8 @@ export function parseLangchain(input: FormatInput): ParsedFormat {
     else if (Array.isArray(node['messages'])) node['messages'].forEach((m, i) => { walk(m, [...path, 'messages', i], 'user', language); });
   };
   const fewShot = (node: Readonly<Record<string, unknown>>, path: readonly (string | number)[], role: Part['role'], language: InnerLanguage): void => {
-    text_(node['prefix'], [...path, 'prefix'], language, role);
+    const message = parts.length;
+    text_(node['prefix'], [...path, 'prefix'], language, role, message);
     const example = record(node['example_prompt']);
     const located = settings.text(...path, 'example_prompt', 'template');
     if (located !== null && 'template' in example) {
@@ -181,9 +182,9 @@ export function parseLangchain(input: FormatInput): ParsedFormat {
         branches: [{ tag: { start: place.start, end: place.start }, references: [], spans }],
         exhaustive: false,
       };
-      parts.push({ ...place, slot: slotOf(role), role, message: parts.length, block: 0, spans: [loop], toolNames: [] });
+      parts.push({ ...place, slot: slotOf(role), role, message, block: parts.length - message, spans: [loop], toolNames: [] });
     }
-    text_(node['suffix'], [...path, 'suffix'], language, role);
+    text_(node['suffix'], [...path, 'suffix'], language, role, message);
   };
   walk(settings.data, [], 'user', 'f-string');
   return {

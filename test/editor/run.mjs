@@ -29,14 +29,16 @@ const suites = [
   },
 ].filter(({ name }) => testFiles(name).length > 0);
 
-/** Bundles and runs all suites on one editor of editorServer.mjs; throws when a test fails. */
+/** Bundles and runs all suites on one editor of editorServer.mjs, to the end; throws when a test failed. */
 export async function runEditorTests({ editor = 'minimum', grep = '', only = null } = {}) {
   await bundle();
+  const failures = [];
   const desktop = await desktopExecutable(editors[editor].vscode);
   for (const suite of suites.filter(({ name }) => !only || only === name)) {
     console.log(`\n# Inside VS Code ${editors[editor].vscode}, ${suite.name} (${desktop ? 'desktop' : 'browser host'})`);
-    await runSuite(suite, editor, desktop, grep);
+    await runSuite(suite, editor, desktop, grep).catch((error) => failures.push(`${suite.name}: ${error.message}`));
   }
+  if (failures.length > 0) throw new Error(failures.join('\n'));
 }
 
 async function runSuite(suite, editor, desktop, grep) {
@@ -126,10 +128,12 @@ async function bundle() {
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   const values = (flag) => process.argv.flatMap((arg, index) => (arg === flag ? [process.argv[index + 1]] : []));
   const wanted = values('--editor');
-  try {
-    for (const editor of wanted.length > 0 ? wanted : process.env.FIRST_TOKEN_EDITORS === 'all' ? Object.keys(editors) : ['minimum']) await runEditorTests({ editor, grep: values('--grep')[0] ?? '', only: values('--suite')[0] ?? null });
-  } catch (error) {
-    console.error(error.message);
-    process.exitCode = 1;
+  for (const editor of wanted.length > 0 ? wanted : process.env.FIRST_TOKEN_EDITORS === 'all' ? Object.keys(editors) : ['minimum']) {
+    try {
+      await runEditorTests({ editor, grep: values('--grep')[0] ?? '', only: values('--suite')[0] ?? null });
+    } catch (error) {
+      console.error(error.message);
+      process.exitCode = 1;
+    }
   }
 }

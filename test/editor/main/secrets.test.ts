@@ -106,7 +106,7 @@ describe('keys', () => {
     const before = mine.seen.length;
     await assert.rejects(probing.spotCheck('paid'), { name: 'Cancelled' });
     assert.equal(mine.seen.length, before, 'nothing was sent');
-    assert.match(asked[0] ?? '', /9 requests[\s\S]*256 output tokens[\s\S]*USD/);
+    assert.match(asked[0] ?? '', /9 requests[\s\S]*128 output tokens[\s\S]*USD/);
     answer = true;
     await probing.spotCheck('paid');
     await probing.spotCheck('paid');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import * as path from 'node:path';
 import * as vscode from 'vscode';
-import { answering, parts } from '../extensionUnderTest';
+import { answering, config, parts, setUser } from '../extensionUnderTest';
 
 describe('without a folder', () => {
   it('has none', () => {
@@ -16,6 +16,7 @@ describe('without a folder', () => {
   it('probes the demo and an unsaved file', async () => {
     const { runs, store, handlers, demo } = await parts();
     await answering({});
+    await setUser('probe', { requests: 2, maxTokens: 16 });
     try {
       await handlers.tryDemo();
       assert.equal(runs.last?.report.outcomes.ok, 8);
@@ -24,6 +25,7 @@ describe('without a folder', () => {
       assert.match(runs.last.report.plan.prompt.name, /^Untitled/);
       assert.equal((await store.list()).length, 2);
     } finally {
+      await config().update('probe', undefined, vscode.ConfigurationTarget.Global);
       await demo.stop();
     }
   });

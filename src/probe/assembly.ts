@@ -34,10 +34,8 @@ export function assembleSample(attempted: Attempted, tape: Tape, decoded: Decode
     last: at(arrivals.at(-1)?.t),
     end: at(decoded.end ?? phases.bodyEnd),
     connection: { reused: tape.reused, dns: at(phases.dns), connected: at(phases.connected), secured: at(phases.secured), alpn: tape.alpn },
-    outputTokens: decoded.outputTokens,
-    streamTokens: decoded.streamTokens,
+    ...tokensOf(decoded),
     reasoningTokens: decoded.reasoningTokens,
-    n1: decoded.n1,
     promptTokens: decoded.promptTokens,
     cachedTokens: decoded.cachedTokens,
     outcome: redactOutcome(outcome, redact),
@@ -51,6 +49,13 @@ export function assembleSample(attempted: Attempted, tape: Tape, decoded: Decode
     flags: [...decoded.flags, ...wireFlags(tape)],
     labels: attempted.labels,
   };
+}
+
+/** N by the best source; where the server told nothing, the number of deltas: at least so many (the last source in the list of sample.ts). */
+function tokensOf(decoded: Decoded): Pick<Sample, 'outputTokens' | 'streamTokens' | 'n1'> {
+  const { outputTokens, streamTokens, n1, arrivals } = decoded;
+  if (outputTokens.count !== null || arrivals.length === 0) return { outputTokens, streamTokens, n1 };
+  return { outputTokens: { count: arrivals.length, source: 'deltas' }, streamTokens: arrivals.length, n1: 1 };
 }
 
 /** The compression of the body, null when there is none. A compressed stream can hold tokens back; the caveat on delivery reads it. */

@@ -182,6 +182,8 @@ function identify(at: At, seen: readonly Seen[], evidence: string[]): Identity {
   if (owners.has('library')) return found('ollama', null, '/v1/models is owned by library, as in Ollama');
   if (owners.has('tensorrt_llm')) return found('tensorrt-llm', null, '/v1/models is owned by tensorrt_llm');
   if (list && 'has_more' in list && Array.isArray(list['data'])) return found('anthropic', null, '/v1/models has the Anthropic form');
+  const refusal = seen.find((s) => s.path === '/v1/models')?.answer;
+  if (refusal && refusal.status >= 400 && asRecord(refusal.text)?.['type'] === 'error') return found('anthropic', null, 'It refuses in the Anthropic form');
   for (const { answer } of seen) {
     const name = answer?.headers.find(([n]) => n.toLowerCase() === 'server')?.[1] ?? '';
     if (/llama\.cpp/i.test(name)) return found('llamacpp', null, `The response header server: ${name} says`);

@@ -39,10 +39,10 @@ class OllamaReader implements FrameReader {
     return message !== null || typeof line['response'] === 'string' || typeof line['done'] === 'boolean';
   }
 
-  /** `prompt_eval_count` is left out when nothing was evaluated; that means unknown here, not 0. */
+  /** `prompt_eval_count` is left out when nothing was evaluated; that means unknown here, not 0. Cached tokens are told from Ollama 0.33.3 on. */
   #done(line: JsonObject): void {
     this.#sink.finish(string(line['done_reason']) || 'stop');
-    this.#sink.usage({ prompt: count(line['prompt_eval_count']), output: count(line['eval_count']) });
+    this.#sink.usage({ prompt: count(line['prompt_eval_count']), output: count(line['eval_count']), cached: count(line['prompt_eval_cached_count']) });
     for (const [name, covers] of Object.entries(durations)) {
       const ns = count(line[name]);
       if (ns !== undefined) this.#sink.timing({ name, ms: ns / 1e6, covers });

@@ -18,7 +18,7 @@ export const ollama: Face = {
 };
 
 /** The version the simulator claims. */
-export const ollamaVersion = '0.12.6';
+export const ollamaVersion = '0.33.3';
 
 /** /api/version, /api/tags, /api/ps, /api/show and the greeting at /. */
 export const ollamaRoutes: readonly PlainRoute[] = [
@@ -124,6 +124,7 @@ class OllamaVoice implements Voice {
       total_duration: ns(queue + prefill + decode),
       load_duration: ns(1),
       prompt_eval_count: end.promptTokens,
+      prompt_eval_cached_count: end.cachedTokens,
       prompt_eval_duration: ns(prefill),
       eval_count: end.outputTokens + (end.finish === 'length' ? 0 : 1),
       eval_duration: ns(decode),

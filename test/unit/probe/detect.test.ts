@@ -75,6 +75,13 @@ describe('detect', () => {
     assert.equal(dead.api, 'openai-chat');
   });
 
+  it('knows an Anthropic-shaped server by its refusal', async () => {
+    const locked = (): Promise<Answer> => Promise.resolve({ status: 401, headers: [], text: '{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}' });
+    const found = await detect('http://127.0.0.1:1', locked);
+    assert.equal(found.api, 'anthropic');
+    assert.equal(found.needsKey, true);
+  });
+
   it('is not fooled by HTML or arrays that answer every path', async () => {
     const everything = (): Promise<Answer> => Promise.resolve({ status: 200, headers: [], text: '<html>hi</html>' });
     assert.equal((await detect('http://127.0.0.1:1', everything)).server, null);

@@ -6,10 +6,12 @@ import { guardStdout, note, print } from './cli/output';
 import { probeCommand } from './cli/probe';
 import { showCommand } from './cli/show';
 import { simulateCommand } from './cli/simulate';
+import { sweepCommand } from './cli/sweep';
 import { version } from '../package.json';
 
 const commands: Readonly<Record<string, Command>> = {
   probe: probeCommand,
+  sweep: sweepCommand,
   lint: lintCommand,
   show: showCommand,
   decode: decodeCommand,

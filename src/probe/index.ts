@@ -1,10 +1,12 @@
 /** The front door of the engine: a job goes in, events come out. Loaded on first use, by the editor and by the terminal. */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { performance, type EventLoopUtilization } from 'node:perf_hooks';
 import type { ChatPrompt } from '../prompt/prompt';
 import type { LiveRow } from '../report/messages';
 import { buildReport, type EndpointSummary, type Environment, type Report, type ReportInput, type ServerView, type Slo } from '../report/report';
-import type { Milliseconds, Sample } from '../report/sample';
+import { shiftSample, type Milliseconds, type Sample } from '../report/sample';
+import { percentile, sorted } from '../report/statistics';
 import { now } from './clock';
 import type { Decoded } from './decode';
 import { detect, type Detection } from './detect';
@@ -17,8 +19,11 @@ import type { NetworkOptions, Timeouts } from './network';
 import { checkRequest, checkSettings, PlanError, planProbe, summarisePlan, timeoutsFor, type ProbePlan, type ProbeSettings, type Target } from './plan';
 import { openRecorder, type Recorder } from './recording';
 import { createRedactor, secretsOf } from './redact';
-import type { ReportSink } from './reportSink';
-import { run, type RunSeams, type Stopped } from './run';
+import { writeBehind, type ReportSink } from './reportSink';
+import { run, type RunResult, type RunSeams, type RunStep, type Stopped } from './run';
+import { SharedBudget } from './scenario/budget';
+import { keepRecorders, type KeptRecorders } from './scenario/keptRecorders';
+import type { Scenario, Step, StepRun } from './scenario/scenario';
 import { watchServer } from './serverMetrics';
 import type { Tape } from './tape';
 
@@ -35,6 +40,9 @@ export { openRecorder, type Recorder } from './recording';
 export { createRedactor, secretsOf } from './redact';
 export { createReportFile, type ReportSink } from './reportSink';
 export { run, type RunSeams, type RunStep } from './run';
+export type { Scenario, ScenarioResult } from './scenario/scenario';
+export * from './scenario/index';
+export { fixedPrompt, fromRows, parseLengths, readRows, shareGpt, synthetic, trace, type Workload } from './workload';
 export { parseTape, serialiseTape } from './tapeFile';
 export type { Tape } from './tape';
 
@@ -83,6 +91,7 @@ export type RunEvent =
   /** The whole report, samples included. */
   | { readonly type: 'end'; readonly report: Report; readonly stopped: Stopped['by'] | null };
 
+const nothingRun: RunResult = { origin: 0, stopped: null, clockErrors: [], used: { requests: 0, outputTokens: 0, cost: 0 } };
 const reportPeriod: Milliseconds = 250;
 const metricsPeriod: Milliseconds = 1000;
 const day = 86_400_000;
@@ -113,7 +122,7 @@ async function* probing(job: ProbeJob, network: NetworkOptions, signal: AbortSig
 }
 
 async function* measure(job: ProbeJob, plan: ProbePlan, target: Target, detection: Detection | null, side: Recorder, signal: AbortSignal): AsyncGenerator<RunEvent, void> {
-  const record = new RunRecord(job, target, plan);
+  const record = new RunRecord(job, target, plan.scenario);
   await record.begin();
   yield { type: 'begin', report: record.report([], false), total: plan.shots.length, detection };
   const metrics = watchMetrics(job, target, detection, side);
@@ -134,7 +143,7 @@ async function* measure(job: ProbeJob, plan: ProbePlan, target: Target, detectio
     }
   } finally {
     // Reached early when the consumer goes away: the run is ended too.
-    await running.return({ origin: 0, stopped: null, clockErrors: [] });
+    await running.return(nothingRun);
     await metrics?.stop();
   }
   const report = record.report(record.samples, true);
@@ -143,30 +152,168 @@ async function* measure(job: ProbeJob, plan: ProbePlan, target: Target, detectio
   if (problem) throw problem;
 }
 
+/**
+ * Carries out a scenario: its plans one after the other over connections that stay open, with one budget for all of them. Yields what a
+ * probe yields, on one time line, and ends with a report that holds the scenario's result; a scenario that was stopped ends with what it
+ * had. Throws as `probe` does.
+ */
+export function measureScenario<Result>(job: ProbeJob, scenario: Scenario<Result>, signal: AbortSignal): AsyncGenerator<RunEvent, void> {
+  checkSettings(job.settings);
+  checkRequest(job.endpoint, job.prompt, job.promptName);
+  checkSlo(job.slo);
+  const reportFile = job.reportFile && writeBehind(job.reportFile);
+  return measuringScenario({ ...job, reportFile }, scenario, targetNetwork(job), signal);
+}
+
+async function* measuringScenario<Result>(job: ProbeJob, scenario: Scenario<Result>, network: NetworkOptions, signal: AbortSignal): AsyncGenerator<RunEvent, void> {
+  const side = await openRecorder({ script: job.recorderScript, network, canary: false });
+  const kept = keepRecorders(seams(job.recorderScript));
+  try {
+    const detection = await findOut(job, side, signal);
+    const target = resolve(job, network, detection);
+    const steps = scenario.steps({ target, settings: job.settings, slo: job.slo, objective: job.objective, maxModelLen: detection?.maxModelLen ?? null });
+    let next = steps.next();
+    const record = new RunRecord(job, target, scenario.name, scenario.atRate ? { rate: null } : {});
+    const budget = new SharedBudget(job.settings.budget);
+    if (!next.done) budget.allow(next.value.plan);
+    await record.begin();
+    yield { type: 'begin', report: record.report([], false), total: next.done ? 0 : next.value.plan.shots.length, detection };
+    const metrics = watchMetrics(job, target, detection, side);
+    const course = new ScenarioCourse(record, budget, kept);
+    try {
+      while (!next.done) {
+        record.scenario = { name: scenario.name, result: next.value.soFar };
+        next = steps.next(yield* course.carryOut(next.value, signal));
+      }
+      record.scenario = { name: scenario.name, result: next.value.result };
+      course.show(next.value.shown);
+      record.finish(course.clockErrors, course.stopped, course.origin ?? now(), await metrics?.stop());
+    } finally {
+      await metrics?.stop();
+    }
+    const report = record.report(record.samples, true);
+    const problem = await record.end({ ...report, samples: [] });
+    yield { type: 'end', report, stopped: record.stopped?.by ?? null };
+    if (problem) throw problem;
+  } finally {
+    await kept.close();
+    await side.close();
+  }
+}
+
+/** The steps of a scenario on one time line. */
+class ScenarioCourse {
+  readonly clockErrors: Milliseconds[] = [];
+  stopped: Stopped | null = null;
+  /** Stamp of the clock at the first measured start. */
+  origin: Milliseconds | null = null;
+  readonly #record: RunRecord;
+  readonly #budget: SharedBudget;
+  readonly #kept: KeptRecorders;
+  readonly #began = now();
+  readonly #samples = new Map<string, Sample[]>();
+
+  constructor(record: RunRecord, budget: SharedBudget, kept: KeptRecorders) {
+    this.#record = record;
+    this.#budget = budget;
+    this.#kept = kept;
+  }
+
+  /** Makes the report of these steps' samples; null = all. The others leave the memory. */
+  show(names: readonly string[] | null): void {
+    if (names !== null) for (const name of this.#samples.keys()) if (!names.includes(name)) this.#samples.delete(name);
+    this.#record.samples = [...this.#samples.values()].flat();
+  }
+
+  async *carryOut(step: Step<unknown>, signal: AbortSignal): AsyncGenerator<RunEvent, StepRun> {
+    this.show(step.shown);
+    const allowed = this.#budget.allow(step.plan);
+    const nothing = (stopped: Stopped): StepRun => {
+      this.stopped ??= stopped;
+      return { samples: [], stopped, client: { loopUse: null, clockErrorP99: null, lateP99: null }, valid: this.#record.valid, texts: new Map(), elapsed: now() - this.#began };
+    };
+    if (signal.aborted) return nothing({ by: 'user', detail: 'stopped by you' });
+    if ('by' in allowed) return nothing(allowed);
+    this.#kept.loopUse();
+    const ownLoop: EventLoopUtilization = performance.eventLoopUtilization();
+    const own: Sample[] = [];
+    const texts = new Map<string, string>();
+    const running = run(allowed, this.#kept.seams, signal);
+    try {
+      for (;;) {
+        const { done, value } = await running.next();
+        if (done) return this.#ran(value, own, texts, ownLoop);
+        if (value.type === 'live') {
+          yield this.#live(value);
+          continue;
+        }
+        const { sample, decoded, tape } = value;
+        own.push(sample);
+        if (step.keepText) texts.set(sample.id, decoded.text);
+        const placed = { ...this.#placed(sample, tape.phases.start - sample.start), labels: { step: step.name, ...sample.labels } };
+        this.#keep(step.name, placed);
+        await this.#record.add(placed, decoded);
+        yield { type: 'sample', sample: placed, decoded, tape, report: this.#record.recent() };
+      }
+    } finally {
+      await running.return(nothingRun);
+    }
+  }
+
+  #keep(name: string, sample: Sample): void {
+    const kept = this.#samples.get(name);
+    if (kept) kept.push(sample);
+    else this.#samples.set(name, [sample]);
+  }
+
+  #placed(sample: Sample, origin: Milliseconds): Sample {
+    if (sample.role === 'measured') this.origin ??= origin;
+    return shiftSample(sample, origin - (this.origin ?? origin));
+  }
+
+  #live({ rows, origin, ...rest }: Extract<RunStep, { type: 'live' }>): RunEvent {
+    const by = origin - (this.origin ?? origin);
+    return { ...rest, rows: rows.map((row) => ({ ...row, start: row.start + by, headers: row.headers === null ? null : row.headers + by, t: row.t.map((t) => t + by) })) };
+  }
+
+  #ran(result: RunResult, samples: readonly Sample[], texts: ReadonlyMap<string, string>, ownLoop: EventLoopUtilization): StepRun {
+    this.#budget.spend(result.used);
+    this.stopped ??= result.stopped;
+    this.clockErrors.push(...result.clockErrors);
+    const p99 = (values: readonly number[]): number | null => (values.length === 0 ? null : percentile(sorted(values), 0.99));
+    const late = samples.filter((s) => s.role === 'measured' && s.outcome.kind !== 'cancelled').map((s) => s.start - s.due);
+    const client = { loopUse: Math.max(performance.eventLoopUtilization(ownLoop).utilization, this.#kept.loopUse() ?? 0), clockErrorP99: p99(result.clockErrors), lateP99: p99(late) };
+    return { samples, stopped: result.stopped, client, valid: this.#record.valid, texts, elapsed: now() - this.#began };
+  }
+}
+
 /** What has been measured so far, in memory and on disk. */
 class RunRecord {
-  readonly samples: Sample[] = [];
+  samples: Sample[] = [];
   stopped: Stopped | null = null;
+  scenario: Report['scenario'];
   readonly #job: ProbeJob;
   readonly #target: Target;
   readonly #id = randomUUID();
   readonly #createdAt = new Date();
   readonly #plan: Report['plan'];
+  readonly #more: Readonly<Record<string, unknown>>;
   readonly #answers: { [id: string]: { text: string; reasoning: string } } = {};
-  readonly #valid = new Map<string, boolean>();
+  readonly valid = new Map<string, boolean>();
   readonly #pattern: RegExp | null;
   readonly #path: string;
   #alpn: string | null = null;
   #clockErrors: readonly Milliseconds[] = [];
   #wall: NonNullable<ReportInput['wall']> | null = null;
   #serverView: ServerView | null = null;
-  #recent: { at: Milliseconds; report: Report } | null = null;
+  #recent: { at: Milliseconds; pause: Milliseconds; report: Report } | null = null;
   #problem: Error | null = null;
 
-  constructor(job: ProbeJob, target: Target, plan: ProbePlan) {
+  constructor(job: ProbeJob, target: Target, scenario: string, more: Readonly<Record<string, unknown>> = {}) {
     this.#job = job;
     this.#target = target;
-    this.#plan = summarisePlan(plan.scenario, job.settings, job.prompt, job.promptName, { slo: job.slo, objective: job.objective, readerPace: job.readerPace });
+    this.#more = more;
+    this.#plan = summarisePlan(scenario, job.settings, job.prompt, job.promptName, { slo: job.slo, objective: job.objective, readerPace: job.readerPace });
     this.#pattern = job.slo.valid && 'pattern' in job.slo.valid ? new RegExp(job.slo.valid.pattern, 'u') : null;
     const { url } = target.dialect.request({ url: target.endpoint.url, model: target.model, prompt: job.prompt, maxTokens: job.settings.maxTokens, ask: new Set(), body: {}, headers: {}, key: null });
     this.#path = displayUrl(url).slice(originOf(url).length) || '/';
@@ -183,7 +330,7 @@ class RunRecord {
   async add(sample: Sample, decoded: Decoded): Promise<void> {
     this.samples.push(sample);
     this.#alpn ??= sample.connection.alpn;
-    if (this.#pattern && decoded.outcome.kind === 'ok') this.#valid.set(sample.id, this.#pattern.test(decoded.text));
+    if (this.#pattern && decoded.outcome.kind === 'ok') this.valid.set(sample.id, this.#pattern.test(decoded.text));
     if (this.#job.keepText) this.#answers[sample.id] = { text: decoded.text, reasoning: decoded.reasoning };
     await this.#write(() => this.#job.reportFile?.sample(sample));
   }
@@ -213,7 +360,11 @@ class RunRecord {
   /** The report so far without samples, rebuilt a few times a second at most: building it sorts every gap of the run. */
   recent(): Report {
     const t = now();
-    if (!this.#recent || t - this.#recent.at > reportPeriod) this.#recent = { at: t, report: this.report(this.samples, false) };
+    if (!this.#recent || t - this.#recent.at > this.#recent.pause) {
+      const report = this.report(this.samples, false);
+      const took = now() - t;
+      this.#recent = { at: t, pause: Math.max(reportPeriod, 20 * took), report };
+    }
     return this.#recent.report;
   }
 
@@ -224,14 +375,15 @@ class RunRecord {
       createdAt: this.#createdAt.toISOString(),
       environment,
       endpoint: this.#endpoint(),
-      plan: this.#plan,
+      plan: { ...this.#plan, ...this.#more },
       samples,
       clockErrors: this.#clockErrors,
-      valid: this.#valid,
+      valid: this.valid,
       serverView: this.#serverView,
       unrendered,
       stopped: this.stopped,
       withSamples: whole,
+      ...(this.scenario ? { scenario: this.scenario } : {}),
       ...(this.#wall ? { wall: this.#wall } : {}),
       ...(keepText && whole ? { texts: { expires: new Date(this.#createdAt.getTime() + (keepTextDays ?? 7) * day).toISOString(), answers: this.#answers } } : {}),
     });

@@ -8,6 +8,8 @@ import type { Sample } from '../report/sample';
 export interface ReportSink {
   begin(header: Report): Promise<void>;
   sample(sample: Sample): Promise<void>;
+  /** Several samples in one write; where it is missing they go one by one. */
+  samples?(samples: readonly Sample[]): Promise<void>;
   end(report: Report): Promise<void>;
 }
 
@@ -28,6 +30,35 @@ export function createReportFile(file: string): ReportSink {
       await write('w', serialiseHeader(header));
     },
     sample: (sample) => write('a', serialiseSample(sample)),
+    samples: (samples) => write('a', samples.map(serialiseSample).join('')),
     end: (report) => write('a', serialiseFinal(report)),
+  };
+}
+
+/** A sink that takes samples at once and writes them behind the caller's back, many in one write; `end` waits for all of them. Rejects there with the first error. */
+export function writeBehind(sink: ReportSink): ReportSink {
+  let waiting: Sample[] = [];
+  let writing: Promise<void> | null = null;
+  const flush = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      const batch = waiting;
+      waiting = [];
+      if (sink.samples) await sink.samples(batch);
+      else for (const sample of batch) await sink.sample(sample);
+    }
+    writing = null;
+  };
+  return {
+    begin: (header) => sink.begin(header),
+    sample: (sample) => {
+      waiting.push(sample);
+      writing ??= flush();
+      writing.catch(() => undefined);
+      return Promise.resolve();
+    },
+    async end(report) {
+      await writing;
+      await sink.end(report);
+    },
   };
 }

@@ -2,6 +2,7 @@
  * Carries out a plan: slots or a schedule, warm-up, negotiation of fields, retries, breaker, budget, cancellation. Everything that
  * happened is a sample; nothing is thrown away. The seams (`open`, `now`, `sleep`) are the only ones in the product.
  */
+import { setMaxListeners } from 'node:events';
 import type { LiveRow } from '../report/messages';
 import type { Milliseconds, Outcome, Sample } from '../report/sample';
 import { assembleSample } from './assembly';
@@ -42,6 +43,15 @@ export interface RunResult {
   readonly stopped: Stopped | null;
   /** Errors of all canaries in the window, ms. */
   readonly clockErrors: readonly Milliseconds[];
+  /** What it took out of the budget: requests sent, output tokens, money. */
+  readonly used: Used;
+}
+
+/** Requests, output tokens and money. */
+export interface Used {
+  readonly requests: number;
+  readonly outputTokens: number;
+  readonly cost: number;
 }
 
 const livePeriod: Milliseconds = 250;
@@ -117,6 +127,8 @@ class Run {
     this.#plan = plan;
     this.#seams = seams;
     this.#breaker = plan.breaker ? createBreaker(plan.breaker) : null;
+    // Every request in flight listens.
+    setMaxListeners(0, this.#halt.signal);
   }
 
   stop(stopped: Stopped): void {
@@ -163,7 +175,7 @@ class Run {
       const measured = shots.filter((shot) => shot.role === 'measured');
       await this.#measured(measured);
       this.#settleOrigin(this.#origin ?? this.#began);
-      return { origin: this.#origin!, stopped: this.#stopped, clockErrors: await this.#clockErrors(this.#origin!) };
+      return { origin: this.#origin!, stopped: this.#stopped, clockErrors: await this.#clockErrors(this.#origin!), used: { requests: this.#sent, outputTokens: this.#outputTokens, cost: this.#cost } };
     } finally {
       await Promise.all(this.#recorders.flat().map((recorder) => recorder.close()));
     }

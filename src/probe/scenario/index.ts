@@ -1,0 +1,2 @@
+/** Every experiment by its name; a new one is a file and a line here. */
+export { sweep, type SweepOptions, type SweepResult, type SweepStep } from './sweep';

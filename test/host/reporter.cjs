@@ -20,6 +20,11 @@ module.exports = class Tally extends mocha.reporters.Base {
       console.log(`    FAILED ${test.fullTitle()}\n      ${String(error?.stack ?? error).replace(/\n/g, '\n      ')}`);
     });
     runner.on('pending', (test) => {
+      // What the product leaves alone by design is listed, but is no gap of this machine.
+      if (test.title.includes('(out of scope: ')) {
+        console.log(`    ${test.fullTitle()}`);
+        return;
+      }
       skipped.push(test.fullTitle());
       console.log(`    skipped: ${test.fullTitle()}`);
     });

@@ -110,7 +110,7 @@ describe('recorded streams', () => {
     }
     const id = dialectOfFile(row.file);
     if (id === null) {
-      it(`${row.file} (skipped: ${skipped[family] ?? 'unknown API'})`);
+      it(`${row.file} (out of scope: ${skipped[family] ?? 'unknown API'})`);
       continue;
     }
     it(`${row.file} as ${id}, under five read schedules${differences[row.file] === undefined ? '' : `; differs on purpose: ${differences[row.file]!.why}`}`, async () => {

@@ -9,6 +9,6 @@ const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'ut
 const at = process.argv.indexOf('--out');
 const out = at > 0 ? path.resolve(process.argv[at + 1]) : path.join(root, `first-token-${version}.vsix`);
 const vsce = path.join(root, 'node_modules', '@vscode', 'vsce', 'vsce');
-const code = show(process.execPath, [vsce, 'package', '--no-dependencies', '--allow-missing-repository', '--skip-license', '--out', out]);
+const code = show(process.execPath, [vsce, 'package', '--no-dependencies', '--allow-missing-repository', '--no-rewrite-relative-links', '--skip-license', '--out', out]);
 if (code === 0) console.log(`Install it with: code --install-extension ${path.basename(out)}`);
 process.exit(code);

@@ -42,7 +42,7 @@ describe('the packaged extension', function () {
   let simulator;
 
   before(async () => {
-    runVsce('package', '--no-dependencies', '--allow-missing-repository', '--skip-license', '--out', vsix);
+    runVsce('package', '--no-dependencies', '--allow-missing-repository', '--no-rewrite-relative-links', '--skip-license', '--out', vsix);
     simulator = await startSimulator({ script: path.join(root, 'dist/simulator.js'), args: server });
     const workspace = path.join(temporary, 'workspace');
     mkdirSync(workspace);

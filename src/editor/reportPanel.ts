@@ -84,8 +84,10 @@ export function createReportPanels(parts: { readonly extensionUri: vscode.Uri; r
     }
     there.content = content;
     retitle(there);
-    if (there.webview.visible) sync(there);
-    else there.webview.reveal(undefined, true);
+    if (there.webview.visible) return sync(there);
+    // A panel behind the prompt in its own column would cover it.
+    const column = vscode.window.activeTextEditor?.viewColumn;
+    there.webview.reveal(column !== undefined && there.webview.viewColumn === column ? vscode.ViewColumn.Beside : undefined, true);
   }
 
   function post(panel: Panel, message: ToWebview): void {

@@ -188,18 +188,20 @@ class Brush {
     this.#tickSeries(this.#columns.answer, this.#theme.answer, top + height * 0.14, height * 0.72);
   }
 
+  /** Neighbouring columns become one rectangle on whole pixels. */
   #tickSeries(counts: Uint16Array, color: string, y: number, height: number): void {
     const ctx = this.#ctx;
     ctx.fillStyle = color;
-    ctx.beginPath();
+    const left = Math.round(this.#left);
+    const top = Math.round(y);
+    const tall = Math.round(height);
     for (let column = 0; column < counts.length; column += 1) {
       if (counts[column] === 0) continue;
       let run = column + 1;
       while (run < counts.length && counts[run] !== 0) run += 1;
-      ctx.rect(this.#left + column, Math.round(y), Math.max(run - column, this.#tickWidth), Math.round(height));
+      ctx.fillRect(left + column, top, Math.max(run - column, this.#tickWidth), tall);
       column = run;
     }
-    ctx.fill();
   }
 
   /** Long gaps: a line with end caps across the blank, with its length where there is room; a small wedge where the blank is too narrow to see. */

@@ -140,7 +140,7 @@ function promptFindings(file: PromptFile, prompt: AnalysedPrompt, scope: Scope, 
 
 function placeFinding(file: PromptFile, place: ChangingPlace): Finding {
   const { judgement } = place;
-  const sure = judgement.strength === 'certain' || judgement.strength === 'strong';
+  const sure = file.guessed !== true && (judgement.strength === 'certain' || judgement.strength === 'strong');
   const severity: Severity = sure && isVolatile(judgement.volatility, 'user') ? 'warning' : 'information';
   return {
     code: codeOf(judgement, file),

@@ -1,7 +1,7 @@
 /** Picks the format of a prompt file, by name and by content, and parses it. Never throws: what cannot be read becomes a problem at its place. */
 import { parseBaml } from './format/baml';
 import type { parseCode } from './format/code';
-import { parseChatTemplate, parseContinuePrompt, parseDotprompt, parseTemplateFile } from './format/dotprompt';
+import { parseChatTemplate, parseContinuePrompt, parseDotprompt, parseLooseTemplate, parseTemplateFile } from './format/dotprompt';
 import type { FormatInput, ParsedFormat } from './format/format';
 import { parseClaudeCommand, parseClaudeMemory, parseLiteral } from './format/markdown';
 import { parsePoml } from './format/poml';
@@ -189,6 +189,7 @@ function markdown(input: FormatInput, name: string): Parser {
     if (use !== null) return (i) => parsePromptfooFile(i, use);
     const language = sniffTemplate(input.text.slice(front?.body ?? 0));
     if (language !== null) return (i) => parseTemplateFile(i, language);
+    if (looksExpanded(input)) return parseLooseTemplate;
   }
   return (i) => parseLiteral(i, 'markdown', literalHost);
 }
@@ -198,11 +199,21 @@ function markdown(input: FormatInput, name: string): Parser {
  * Single `{{x}}` or `{x}` prove nothing.
  */
 export function sniffTemplate(text: string): 'jinja' | 'handlebars' | null {
-  const bare = text.replace(/^(`{3,}|~{3,})[^]*?^\1[^\n]*$/gm, '').replace(/`[^`\n]*`/g, '');
+  const bare = withoutCode(text);
   const jinja = /\{%[-+]?\s*(if|for|block|macro|set|filter|with)\b[^%]*%\}[^]*?\{%[-+]?\s*end\1\s*[-+]?%\}/.test(bare) || /\{%[-+]?\s*(?:extends|include)\s+["'][^"']+["']/.test(bare);
   const handlebars = /\{\{~?#(if|each|unless|with)\s[^}]*\}\}[^]*?\{\{~?\/\1\s*~?\}\}/.test(bare) || /\{\{~?>\s*[\w./"'-]+[^}]*\}\}/.test(bare);
   if (jinja === handlebars) return null;
   return jinja ? 'jinja' : 'handlebars';
+}
+
+function withoutCode(text: string): string {
+  return text.replace(/^(`{3,}|~{3,})[^]*?^\1[^\n]*$/gm, '').replace(/`[^`\n]*`/g, '');
+}
+
+/** `{{compound_names}}` outside code in a folder of templates or prompts: the language is unknown, but somebody fills them in. */
+function looksExpanded(input: FormatInput): boolean {
+  if (!/(?:^|\/)(?:[\w-]*(?:prompt|template)s?|handlebars|hbs|mustache|jinja2?)\/(?:[^/]+\/)?[^/]+$/i.test(input.path)) return false;
+  return /\{\{\s*[a-z]\w*(?:[._]\w+)+\s*\}\}/.test(withoutCode(input.text));
 }
 
 function settings(input: FormatInput): Parser | null {
@@ -263,6 +274,7 @@ function plain(input: FormatInput): Parser {
   if (use !== null) return (i) => parsePromptfooFile(i, use);
   const language = sniffTemplate(input.text);
   if (language !== null) return (i) => parseTemplateFile(i, language);
+  if (looksExpanded(input)) return parseLooseTemplate;
   return (i) => parseLiteral(i, 'text', 'nobody: plain text, sent as it stands');
 }
 

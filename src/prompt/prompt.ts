@@ -246,6 +246,8 @@ export interface PromptFile {
   readonly host: string;
   /** False when nobody expands the file: every character is literal. */
   readonly substituted: boolean;
+  /** True when only the folder and the look of the text tell that somebody expands it: then nothing is a warning. */
+  readonly guessed?: boolean;
   readonly text: string;
   readonly prompts: readonly Prompt[];
   readonly problems: readonly Problem[];

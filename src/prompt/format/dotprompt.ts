@@ -65,6 +65,12 @@ export function parseTemplateFile(input: FormatInput, language: 'handlebars' | '
   return template(input, language, language, hosts[language]!, body, 'system', messageTag);
 }
 
+/** Text with `{{names}}` in a folder of templates, in a language nobody names: plain replacement, as far as can be told. */
+export function parseLooseTemplate(input: FormatInput): ParsedFormat {
+  const body = frontMatter(input.text)?.body ?? (input.text.startsWith('\ufeff') ? 1 : 0);
+  return { ...template(input, 'mustache', 'double-brace', 'probably the application that loads this file (it stands in a folder of templates)', body, 'system', null), guessed: true };
+}
+
 /** A template the host applies to the whole conversation (`chat_template.jinja`). */
 export function parseChatTemplate(input: FormatInput): ParsedFormat {
   const parsed = template(input, 'chat-template', 'jinja', 'inference server chat template engine', input.text.startsWith('\ufeff') ? 1 : 0, 'system', null);

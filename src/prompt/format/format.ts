@@ -20,6 +20,7 @@ export interface ParsedFormat {
   readonly language: string | null;
   readonly host: string;
   readonly substituted: boolean;
+  readonly guessed?: boolean;
   readonly prompts: readonly Prompt[];
   readonly problems: readonly Problem[];
   readonly dependencies: readonly string[];

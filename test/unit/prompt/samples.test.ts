@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { isPromptPath, parsePromptFile } from '../../../src/prompt/parse';
+import { renderFile, renderForProbe, sampleInputs } from '../../../src/prompt/samples';
+
+const clock = Date.UTC(2026, 4, 4, 12, 30);
+
+describe('prompt/samples: rendering a file for a probe', () => {
+  it('GitHub Models: the first testData', () => {
+    const text = 'messages:\n  - role: system\n    content: Be short.\n  - role: user\n    content: "Say {{input}} to {{who}}"\ntestData:\n  - input: hello\n';
+    const rendered = renderFile(text, 'a.prompt.yml', () => null, {}, clock);
+    assert.deepEqual(rendered.prompt.messages, [{ role: 'system', text: 'Be short.' }, { role: 'user', text: 'Say hello to {{who}}' }]);
+    assert.deepEqual(rendered.unrendered, ['who']);
+  });
+
+  it('Prompty: defaults, samples and a sample file', () => {
+    const text = '---\ninputs:\n  - name: city\n    default: Bonn\nsample: ${file:s.json}\n---\nsystem:\nIn {{city}}.\nuser:\n{{question}}\n';
+    const file = parsePromptFile(text, 'p/a.prompty', { readFile: (p) => (p === 'p/s.json' ? '{"question":"why"}' : null) })!;
+    assert.deepEqual(sampleInputs(file.prompts[0]!), { city: 'Bonn', question: 'why' });
+    assert.deepEqual(renderForProbe(file, {}, clock).prompt.messages.map((m) => m.text), ['In Bonn.', 'why']);
+    assert.deepEqual(renderForProbe(file, { city: 'Ulm' }, clock).prompt.messages[0]!.text, 'In Ulm.');
+  });
+
+  it('promptfoo: the variables of the first test over the defaults', () => {
+    const text = 'prompts: ["Say {{a}} and {{b}}"]\nproviders: [x]\ndefaultTest:\n  vars: {b: two}\ntests:\n  - vars: {a: one}\n';
+    assert.equal(renderFile(text, 'promptfooconfig.yaml', () => null, {}, clock).prompt.messages[0]!.text, 'Say one and two');
+  });
+
+  it('BAML: the arguments of a test', () => {
+    const text = 'function A(q: string) -> string {\n  prompt #"\n    {{ _.role("user") }}\n    Answer {{ q }}\n  "#\n}\ntest T {\n  functions [A]\n  args { \n    q "why?"\n  }\n}\n';
+    assert.deepEqual(renderFile(text, 'a.baml', () => null, {}, clock).prompt.messages, [{ role: 'user', text: 'Answer why?' }]);
+  });
+
+  it('Jinja: loops, conditions and a frozen clock', () => {
+    const text = '{% for d in docs %}[{{ d }}]{% endfor %}{% if x %}X{% else %}Y{% endif %} {{ strftime_now("%Y-%m-%d") }}';
+    assert.equal(renderFile(text, 'a.j2', () => null, { docs: ['a', 'b'], x: false }, clock).prompt.messages[0]!.text, '[a][b]Y 2026-05-04');
+  });
+
+  it('a request body: messages and tools as they stand', () => {
+    const body = { model: 'm', tools: [{ type: 'function', function: { name: 'f' } }], messages: [{ role: 'user', content: 'a {{b}}' }] };
+    const rendered = renderFile(JSON.stringify(body), 'a.json', () => null, {}, clock);
+    assert.deepEqual(rendered.prompt, { messages: [{ role: 'user', text: 'a {{b}}' }], tools: body.tools });
+  });
+
+  it('what is no prompt file is one user message', () => {
+    assert.deepEqual(renderFile('x = 1', 'a.rb', () => null, {}, clock), { prompt: { messages: [{ role: 'user', text: 'x = 1' }], tools: [] }, unrendered: [] });
+  });
+});
+
+describe('prompt/parse: file names', () => {
+  it('knows prompt files by convention', () => {
+    for (const path of ['a.prompty', 'x/a.prompt', 'a.prompt.yml', 'a.prompt.md', 'b/skprompt.txt', 'AGENTS.md', '.github/copilot-instructions.md', 'x/.claude/commands/go.md', 'chat_template.jinja', 'prompts/system.txt', 'src/prompts.py', 'system_prompt.j2', 'a.poml', 'a.baml', 'promptfooconfig.yaml']) assert.ok(isPromptPath(path), path);
+    for (const path of ['README.md', 'src/index.ts', 'package.json', 'prompts/README.md', 'templates/page.hbs', 'a.txt', 'src/prompt.test.ts', 'notes.md', 'data.jsonl']) assert.ok(!isPromptPath(path), path);
+  });
+});

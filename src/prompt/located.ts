@@ -9,17 +9,19 @@ export class Located {
   readonly text: string;
   private readonly map: OffsetMap;
   private readonly tail: number;
+  private readonly exact: boolean;
 
-  /** `map` must begin at index 0 unless `text` is empty; `tail` is the source offset behind the last character. */
-  constructor(text: string, map: OffsetMap, tail: number) {
+  /** `map` must begin at index 0 unless `text` is empty; `tail` is the source offset behind the last character; `exact`: each character stands as such in the source. */
+  constructor(text: string, map: OffsetMap, tail: number, exact = false) {
     this.text = text;
     this.map = map;
     this.tail = tail;
+    this.exact = exact;
   }
 
   /** The text of a source region as it stands. */
   static slice(source: string, start = 0, end = source.length): Located {
-    return new Located(source.slice(start, end), [[0, start]], end);
+    return new Located(source.slice(start, end), [[0, start]], end, true);
   }
 
   /** The source offset of index `i` (0 … length; behind the end gives the end). */
@@ -44,7 +46,7 @@ export class Located {
       if (pair[0] >= to) break;
       if (pair[0] > from) pairs.push([pair[0] - from, pair[1]]);
     }
-    return new Located(this.text.slice(from, to), pairs, this.endAt(to));
+    return new Located(this.text.slice(from, to), pairs, this.endAt(to), this.exact);
   }
 
   /** The part as a literal span. */
@@ -52,7 +54,7 @@ export class Located {
     const cut = this.part(from, to);
     const start = this.at(from);
     const end = Math.max(start, this.endAt(to));
-    return cut.map.length <= 1 && end - start === cut.text.length
+    return this.exact && cut.map.length <= 1 && end - start === cut.text.length
       ? { kind: 'literal', start, end, text: cut.text }
       : { kind: 'literal', start, end, text: cut.text, map: cut.map };
   }
@@ -80,6 +82,7 @@ export class LocatedBuilder {
   private readonly pairs: [number, number][] = [];
   private length = 0;
   private next = -1;
+  private exact = true;
 
   /** Appends text whose characters stand one behind the other from `offset`. */
   add(text: string, offset: number): void {
@@ -93,12 +96,13 @@ export class LocatedBuilder {
   /** Appends text that is written in another way (an escape) from `offset`, `width` source units wide. */
   addEscaped(text: string, offset: number, width: number): void {
     this.add(text, offset);
+    this.exact = false;
     if (text.length !== width) this.next = -1;
   }
 
   /** The whole; `tail` is the source offset behind it. */
   done(tail: number): Located {
-    return new Located(this.pieces.join(''), this.pairs, tail);
+    return new Located(this.pieces.join(''), this.pairs, tail, this.exact);
   }
 }
 

@@ -51,11 +51,15 @@ export function frameView(evidence: Evidence | null, sampleId: string, deltaInde
   const all = evidence.frames();
   const at = all.findIndex(({ index }) => index === place.frame);
   const textOf = new Map<number, string>();
-  for (const [delta, { frame }] of evidence.places.entries()) textOf.set(frame, (textOf.get(frame) ?? '') + (evidence.pieces[delta]?.text ?? ''));
+  const deltaOf = new Map<number, number>();
+  for (const [delta, { frame }] of evidence.places.entries()) {
+    textOf.set(frame, (textOf.get(frame) ?? '') + (evidence.pieces[delta]?.text ?? ''));
+    if (!deltaOf.has(frame)) deltaOf.set(frame, delta);
+  }
   const first = Math.max(0, at - 5);
   const frames = all.slice(first, at + 6).map(({ index, t, read, raw }, position) => {
     const before = all[first + position - 1];
-    return { index, t, gap: before ? t - before.t : null, read, raw, text: textOf.get(index) ?? '', current: index === place.frame };
+    return { index, t, gap: before ? t - before.t : null, read, raw, text: textOf.get(index) ?? '', current: index === place.frame, delta: deltaOf.get(index) ?? null };
   });
   return { sampleId, deltaIndex, frames };
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
 import type { FromWebview, ToWebview } from '../report/messages';
+import { packMessage } from '../report/packing';
 import type { Report } from '../report/report';
 import { answerView, frameView, type EvidenceStore } from './evidence';
 import { panelType } from './manifest';
@@ -91,7 +92,7 @@ export function createReportPanels(parts: { readonly extensionUri: vscode.Uri; r
   }
 
   function post(panel: Panel, message: ToWebview): void {
-    if (panel.ready) void panel.webview.webview.postMessage(message);
+    if (panel.ready) void panel.webview.webview.postMessage(packMessage(message));
   }
 
   /** Sends everything the panel's page needs to show its content from nothing. */
@@ -104,7 +105,7 @@ export function createReportPanels(parts: { readonly extensionUri: vscode.Uri; r
         return post(panel, { type: 'compare', a: content.a, b: content.b });
       case 'loaded':
         if ('problem' in content.loaded) return post(panel, { type: 'problem', problem: content.loaded.problem });
-        return postReport(panel, content.loaded.report, content.loaded.partial ? 'user' : null);
+        return postReport(panel, content.loaded.report, stoppedBy(content.loaded.report));
       case 'run':
         if (content.run.ended) return postReport(panel, withSamples(content.run), content.run.stopped);
         post(panel, { type: 'begin', report: { ...content.run.report, samples: [] }, total: content.run.total });
@@ -234,6 +235,12 @@ export function createReportPanels(parts: { readonly extensionUri: vscode.Uri; r
 /** A run's report with its samples, as it is saved. */
 export function withSamples(run: Run): Report {
   return { ...run.report, samples: run.samples };
+}
+
+/** Who ended a saved run before its last request; an interrupted one says so in its caveats only. */
+function stoppedBy(report: Report): Run['stopped'] {
+  const stopped = report.caveats.find((caveat) => caveat.kind === 'stopped');
+  return stopped?.kind === 'stopped' && stopped.by !== 'interrupted' ? stopped.by : null;
 }
 
 function reportOf(content: Content): Report | null {

@@ -22,7 +22,7 @@ describe('evidence', () => {
     const { frames } = frameView(evidence(1, 20), 's', 10);
     assert.ok(frames);
     assert.equal(frames.length, 11);
-    assert.deepEqual(frames.filter(({ current }) => current), [{ index: 11, t: 110, gap: 10, read: 11, raw: 'data: 11', text: 't10 ', current: true }]);
+    assert.deepEqual(frames.filter(({ current }) => current), [{ index: 11, t: 110, gap: 10, read: 11, raw: 'data: 11', text: 't10 ', current: true, delta: 10 }]);
     assert.equal(frameView(evidence(1, 3), 's', 0).frames?.[0]?.gap, null);
     assert.deepEqual(frameView(null, 's', 0).frames, null);
     assert.deepEqual(frameView(evidence(1, 3), 's', 99).frames, null);

@@ -4,6 +4,7 @@ import { decodeCommand } from './cli/decode';
 import { lintCommand } from './cli/lint';
 import { guardStdout, note, print } from './cli/output';
 import { probeCommand } from './cli/probe';
+import { rateCommand } from './cli/rate';
 import { showCommand } from './cli/show';
 import { simulateCommand } from './cli/simulate';
 import { sweepCommand } from './cli/sweep';
@@ -12,6 +13,7 @@ import { version } from '../package.json';
 const commands: Readonly<Record<string, Command>> = {
   probe: probeCommand,
   sweep: sweepCommand,
+  rate: rateCommand,
   lint: lintCommand,
   show: showCommand,
   decode: decodeCommand,

@@ -198,20 +198,21 @@ const shown = (source: string) => {
 };
 
 /**
- * Static tokens behind each piece: the text after it on a path through it, without the bodies of loops that change themselves.
+ * Static tokens behind each piece: the text after it on a path through it, without the bodies of loops that change themselves. The text
+ * around the messages of a conversation counts once in all its branches: messages of every role follow each other.
  * Sums from the end serve all pieces outside conditions; inside one only the rest of the outermost condition is walked.
  */
 function tailCounter(counted: Counted, scope: Scope): (index: number) => number {
   const { pieces, tokens, largest } = counted;
   const size = pieces.length;
-  const own = (i: number) => (isVolatile(pieces[i]?.loop ?? 'constant', scope) ? 0 : (tokens[i] ?? 0));
+  const own = (i: number) => (pieces[i]?.history !== true && isVolatile(pieces[i]?.loop ?? 'constant', scope) ? 0 : (tokens[i] ?? 0));
   const onDefault = pathThrough(counted, undefined);
   const suffix = new Float64Array(size + 1);
   const outermostEnd = new Int32Array(size + 1).fill(size);
   for (let i = size - 1; i >= 0; i -= 1) {
     const piece = pieces[i];
     if (piece === undefined) continue;
-    suffix[i] = (suffix[i + 1] ?? 0) + (onDefault(piece) ? own(i) : 0);
+    suffix[i] = (suffix[i + 1] ?? 0) + (piece.history || onDefault(piece) ? own(i) : 0);
     const outer = piece.branches[0]?.control;
     outermostEnd[i] = outer !== undefined && pieces[i + 1]?.branches[0]?.control === outer ? (outermostEnd[i + 1] ?? size) : i + 1;
   }
@@ -223,7 +224,8 @@ function tailCounter(counted: Counted, scope: Scope): (index: number) => number 
     const forced = new Map(piece.branches.map((step) => [step.control, step.branch]));
     let sum = suffix[end] ?? 0;
     for (let i = index + 1; i < end; i += 1) {
-      if (pieces[i]?.branches.every((step) => (forced.get(step.control) ?? largest.get(step.control)) === step.branch) === true) sum += own(i);
+      const other = pieces[i];
+      if (other !== undefined && (other.history || other.branches.every((step) => (forced.get(step.control) ?? largest.get(step.control)) === step.branch))) sum += own(i);
     }
     return sum;
   };
@@ -249,7 +251,7 @@ function blocksOf(counted: Counted, prompt: Prompt, path: Path, breaker: number)
   const ends = new Map<number, number>();
   const marks = new Map<number, { readonly ttl: string | null }>();
   counted.pieces.forEach((piece, i) => {
-    if (!path(piece)) return;
+    if (!path(piece) && !piece.history) return;
     total += counted.tokens[i] ?? 0;
     // The changing value itself has a length of at least one token, which keeps what ends with it behind the common prefix.
     ends.set(piece.part, total + (breaker >= 0 && i >= breaker ? 1 : 0));

@@ -68,7 +68,7 @@ function textFindings(file: PromptFile, pieces: readonly Piece[], report: Prefix
   const found: StructureFinding[] = [];
   const statics = pieces.filter((piece) => piece.kind === 'static' && !piece.foreign);
   if (spaceMatters.has(file.format) && !report.allStatic) {
-    const matches = statics.flatMap((piece) => [...piece.text.matchAll(/[ \t]+(?=\r?\n)/g)].map((m) => ({ piece, at: m.index, length: m[0].length })));
+    const matches = statics.filter((piece) => piece.span.kind !== 'expression').flatMap((piece) => [...piece.text.matchAll(/[ \t]+(?=\r?\n)/g)].map((m) => ({ piece, at: m.index, length: m[0].length })));
     const [first] = matches;
     if (first !== undefined) {
       const start = offsetIn(first.piece, first.at);

@@ -145,8 +145,13 @@ class Judge {
     if (macro !== undefined && walk.depth < 8 && !this.entered.has(macro)) return this.callMacro(span, macro, walk);
     if (span.constant !== null) return span.constant === '' ? [] : [this.piece(span, walk, 'static', constant('literal', 'It always renders the same text.'), span.constant, [[0, span.start]])];
     const value = this.piece(span, walk, 'value', this.references(span.references, walk.scope));
-    const text = span.literals.join('');
-    return text === '' ? [value] : [value, this.piece(span, walk, 'static', literalJudgement, text, [[0, span.start]])];
+    if (span.literals.length === 0) return [value];
+    const text = (from: number, to?: number): Piece[] => {
+      const joined = span.literals.slice(from, to).join('');
+      return joined === '' ? [] : [this.piece(span, walk, 'static', literalJudgement, joined, [[0, span.start]])];
+    };
+    const leads = /^\{\{[-+~]?\s*["'(]/.test(span.source);
+    return leads ? [...text(0, 1), value, ...text(1)] : [value, ...text(0)];
   }
 
   private callMacro(span: ExpressionSpan, macro: ControlSpan, walk: Walk): Piece[] {

@@ -4,7 +4,7 @@ import type { DeltaKind } from '../src/report/sample';
 import { el, setText, show } from './element';
 import type { Selection } from './navigation';
 import type { PanelState } from './state';
-import { nameOf } from './timeline';
+import { nameOf } from './timelineTable';
 import { kindNames, type Track } from './track';
 
 /** What the panes ask of the panel around them. */

@@ -1,14 +1,17 @@
 import { Chart, LinearScale } from 'chart.js';
-import { digits, ms, outcomeName, tokensCached } from '../src/report/format';
-import type { Milliseconds, Sample } from '../src/report/sample';
+import { digits, ms } from '../src/report/format';
+import type { Milliseconds } from '../src/report/sample';
 import { total, ttft } from '../src/report/sample';
 import { Painted } from './canvasController';
 import { el, setText, show } from './element';
+import { drawMinimap } from './minimap';
 import { hitTest, isNavigationKey, move, orderTracks, type Hit, type RowOrder, type Selection } from './navigation';
 import { pieceOf, type PanelState, type Run } from './state';
 import { readTheme, type Theme } from './theme';
+import { describeDelta, describeRequest } from './timelineReading';
+import { nameOf, noteOf, timelineTable } from './timelineTable';
 import { gutter, TimelineController, type TimelineScene } from './timelineController';
-import { deltasInSameRead, gapBefore, kindNames, type Track } from './track';
+import { hasFailed, type Track } from './track';
 import { axisEnd, clampFirstRow, clampSpan, isWhole, panSpan, revealInSpan, revealRow, zoomSpan, type Span } from './viewport';
 
 Chart.register(TimelineController, LinearScale);
@@ -219,6 +222,12 @@ export class Timeline {
     return rows <= 6 ? 32 : rows <= 12 ? 26 : rows <= 24 ? 20 : rows <= mostRows ? 16 : 14;
   }
 
+  /** A finished run without a single token has nothing to show against a reader. */
+  #laneHeight(): number {
+    const view = this.#state?.view;
+    return (view?.kind === 'run' && view.run.live) || this.#rows.some((track) => track.count > 0) ? laneHeight : 0;
+  }
+
   #gauges(): TimelineScene['gauges'] {
     const view = this.#state?.view;
     if (this.#axis !== 'run' || view?.kind !== 'run') return [];
@@ -230,7 +239,7 @@ export class Timeline {
     const report = view?.kind === 'run' ? view.run.report : null;
     const selected = this.#rows.find((track) => track.id === this.#state?.selection?.sampleId);
     return {
-      rows: this.#rows, firstRow: this.#firstRow, shownRows: this.#shown(), rowHeight: this.#rowHeight(), laneHeight, gaugeHeight, gauges: this.#gauges(), span: this.#visible(), axis: this.#axis,
+      rows: this.#rows, firstRow: this.#firstRow, shownRows: this.#shown(), rowHeight: this.#rowHeight(), laneHeight: this.#laneHeight(), gaugeHeight, gauges: this.#gauges(), span: this.#visible(), axis: this.#axis,
       longGap: report?.summary.chunkGap?.p99 ?? null, readerPace: report?.plan.readerPace ?? 120, now: view?.kind === 'run' ? view.run.elapsed : null,
       selection: this.#state?.selection ?? null, pointer: this.#pointer, theme: this.#theme,
       words: {
@@ -247,7 +256,7 @@ export class Timeline {
 
   #paint(): void {
     const scene = this.#scene();
-    const height = scene.shownRows * scene.rowHeight + laneHeight + scene.gauges.length * gaugeHeight + axisHeight;
+    const height = scene.shownRows * scene.rowHeight + scene.laneHeight + scene.gauges.length * gaugeHeight + axisHeight;
     if (this.#plot.style.height !== `${height}px`) this.#plot.style.height = `${height}px`;
     const title = this.#axis === 'request' ? 'ms since each request’s start' : 'ms since the run’s start';
     this.#chart.show({ type: TimelineController.id, scene, scales: this.#scales(scene.span, title), padding: { left: gutter, right: 8, top: 2 } });
@@ -306,7 +315,7 @@ export class Timeline {
 
   #zoomAround(factor: number): void {
     const visible = this.#visible();
-    const { selection } = this.#state ?? {};
+    const selection = this.#state?.selection;
     const track = this.#rows.find((row) => row.id === selection?.sampleId);
     const index = selection?.deltaIndex ?? null;
     const t = index === null ? undefined : track?.t[index];
@@ -463,25 +472,8 @@ export class Timeline {
   #describe(selection: Selection, part: Hit['part'] = 'delta'): string {
     const track = this.#rows.find((row) => row.id === selection.sampleId);
     if (track === undefined || this.#state === null) return '';
-    const parts = [`Request ${nameOf(track)}`];
     const index = selection.deltaIndex;
-    const t = index === null ? undefined : track.t[index];
-    if (index === null || t === undefined) {
-      const wait = track.firstToken === null ? null : track.firstToken - track.start;
-      parts.push(wait === null ? (track.outcome === null ? 'waiting for the first token' : noteOf(track)) : `first token after ${ms(wait)}`, track.sample && total(track.sample) !== null ? `total ${ms(total(track.sample) ?? 0)}` : '', wait === null ? '' : noteOf(track));
-      return parts.filter((text) => text !== '').join(' · ');
-    }
-    const gap = gapBefore(track, index);
-    const tokens = track.tokens[index] ?? Number.NaN;
-    const together = deltasInSameRead(track, index);
-    const piece = pieceOf(this.#state, track, index);
-    const kind = kindNames[track.kinds[index] ?? 0] ?? 'text';
-    if (part === 'gap' && gap !== null) parts.push(`gap of ${ms(gap)} before delta ${index + 1}`);
-    else parts.push(ms(t - track.start), `${kind === 'text' ? 'answer' : kind} delta ${index + 1} of ${track.count}`, gap === null ? 'first' : `gap ${ms(gap)}`);
-    if (!Number.isNaN(tokens)) parts.push(tokens === 1 ? '1 token' : `${tokens} tokens`);
-    if (together > 1) parts.push(`${together} deltas in this read`);
-    if (piece !== null) parts.push(JSON.stringify(piece));
-    return parts.join(' · ');
+    return index === null || index >= track.count ? describeRequest(track) : describeDelta(track, index, part, pieceOf(this.#state, track, index));
   }
 
   #drawLegend(run: Run): void {
@@ -491,7 +483,7 @@ export class Timeline {
     entries.push(['answer', 'answer']);
     if (longGap !== undefined) entries.push(['gap', `gap above the p99 of ${ms(longGap)}`]);
     entries.push(['reader', `a fast reader, ${ms(run.report.plan.readerPace)} a token`]);
-    if (this.#rows.some((track) => failed(track.sample))) entries.push(['failure', 'failed']);
+    if (this.#rows.some((track) => hasFailed(track))) entries.push(['failure', 'failed']);
     const text = entries.map(([, words]) => words).join('|');
     if (this.#legend.dataset['key'] === text) return;
     this.#legend.dataset['key'] = text;
@@ -502,49 +494,17 @@ export class Timeline {
     const key = `${this.#runId} ${this.#order} ${this.#rows.map((track) => (track.sample ? '1' : '0')).join('')}`;
     if (key === this.#tableKey) return;
     this.#tableKey = key;
-    const head = ['Request', 'First token, ms', 'Total, ms', 'Deltas', 'Longest gap, ms', 'Ended'];
-    const table = el('table', { class: 'figures' }, el('caption', { class: 'sr-only' }, 'One row per request, in the order of the time line'),
-      el('thead', {}, el('tr', {}, ...head.map((text) => el('th', { scope: 'col' }, text)))),
-      el('tbody', {}, ...this.#rows.map((track) => tableRow(track))));
     this.#table.querySelector('.scroll')?.remove();
-    this.#table.append(el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Requests' }, table));
+    this.#table.append(el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Requests' }, timelineTable(this.#rows)));
   }
-
-  // ---- minimap ----
 
   #drawMinimap(): void {
     if (this.#rows.length <= mostRows) return;
     const height = this.#shown() * this.#rowHeight();
-    const width = 64;
-    const key = [this.#runId, this.#rows.length, this.#rows.reduce((sum, track) => sum + track.count, 0), this.#order, this.#axis, this.#firstRow, JSON.stringify(this.#span), height].join(' ');
+    const key = [this.#runId, this.#rows.length, this.#rows.reduce((sum, track) => sum + track.count, 0), this.#order, this.#axis, this.#firstRow, height].join(' ');
     if (key === this.#minimapKey) return;
     this.#minimapKey = key;
-    const ratio = window.devicePixelRatio;
-    this.#minimap.width = width * ratio;
-    this.#minimap.height = height * ratio;
-    this.#minimap.style.height = `${height}px`;
-    const ctx = this.#minimap.getContext('2d');
-    if (!ctx) return;
-    ctx.scale(ratio, ratio);
-    const whole = this.#whole();
-    const x = (track: Track, t: Milliseconds): number => ((this.#at(track, t) - whole.from) / (whole.to - whole.from)) * width;
-    const pitch = height / this.#rows.length;
-    this.#rows.forEach((track, row) => {
-      const begin = x(track, track.start);
-      const first = track.firstToken === null ? null : x(track, track.firstToken);
-      const end = x(track, track.last ?? track.end ?? track.start);
-      ctx.globalAlpha = 0.35;
-      ctx.fillStyle = this.#theme.wait;
-      ctx.fillRect(begin, row * pitch, Math.max(0.5, (first ?? end) - begin), Math.max(0.5, pitch * 0.8));
-      ctx.globalAlpha = 0.8;
-      ctx.fillStyle = failed(track.sample) ? this.#theme.failure : this.#theme.answer;
-      if (first !== null) ctx.fillRect(first, row * pitch, Math.max(0.5, end - first), Math.max(0.5, pitch * 0.8));
-      if (failed(track.sample)) ctx.fillRect(Math.min(end, width - 3), row * pitch, 3, Math.max(1, pitch));
-    });
-    ctx.globalAlpha = 1;
-    ctx.strokeStyle = this.#theme.foreground;
-    ctx.lineWidth = 1;
-    ctx.strokeRect(0.5, this.#firstRow * pitch + 0.5, width - 1, Math.max(4, this.#shown() * pitch - 1));
+    drawMinimap(this.#minimap, { rows: this.#rows, whole: this.#whole(), at: (track, t) => this.#at(track, t), firstRow: this.#firstRow, shownRows: this.#shown(), height, theme: this.#theme });
   }
 
   #scrollMinimap(event: PointerEvent): void {
@@ -564,30 +524,4 @@ export function reachOf(tracks: Iterable<Track>, elapsed: Milliseconds | null): 
     run = Math.max(run, end);
   }
   return { request, run };
-}
-
-function failed(sample: Sample | null): boolean {
-  return sample !== null && sample.outcome.kind !== 'ok' && sample.outcome.kind !== 'not-streaming';
-}
-
-/** Number of a request as people count it; warm-up requests are named apart. */
-export function nameOf(track: Pick<Track, 'role' | 'number'>): string {
-  return track.role === 'measured' ? String(track.number) : `${track.role === 'warmup' ? 'w' : 't'}${track.number}`;
-}
-
-function noteOf(track: Track): string {
-  const { sample } = track;
-  if (sample === null) return '';
-  if (sample.outcome.kind !== 'ok') return outcomeName(sample.outcome);
-  return sample.cachedTokens !== null && sample.cachedTokens > 0 ? tokensCached(sample.cachedTokens, sample.promptTokens) : '';
-}
-
-function tableRow(track: Track): HTMLElement {
-  let longest = 0;
-  for (let index = 1; index < track.count; index += 1) longest = Math.max(longest, gapBefore(track, index) ?? 0);
-  const cell = (text: string): HTMLElement => el('td', {}, text);
-  const wait = track.sample ? ttft(track.sample) : null;
-  const whole = track.sample ? total(track.sample) : null;
-  return el('tr', {}, el('th', { scope: 'row' }, nameOf(track)), cell(wait === null ? 'none' : ms(wait)), cell(whole === null ? 'none' : ms(whole)), cell(String(track.count)), cell(track.count > 1 ? ms(longest) : 'none'),
-    cell(track.sample ? outcomeName(track.sample.outcome) : 'running'));
 }

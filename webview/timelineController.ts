@@ -4,7 +4,7 @@ import { CanvasController } from './canvasController';
 import { createColumns, fillColumns, type Columns } from './columns';
 import type { Selection } from './navigation';
 import type { Theme } from './theme';
-import type { Track } from './track';
+import { hasFailed, type Track } from './track';
 import type { Span } from './viewport';
 
 /** A curve of the server's own gauges, drawn under the rows on the run's axis. */
@@ -89,7 +89,14 @@ class Brush {
   rows(): void {
     const { rows, firstRow, shownRows, rowHeight } = this.#scene;
     const end = Math.min(rows.length, firstRow + shownRows);
+    this.#tickWidth = this.#pixelsPerDelta(rows.slice(firstRow, end)) > 5 ? 2 : 1;
     for (let row = firstRow; row < end; row += 1) this.#row(rows[row] as Track, row, this.#top + (row - firstRow) * rowHeight);
+  }
+
+  /** Over all visible rows, so that ticks are equally wide in all of them. */
+  #pixelsPerDelta(rows: readonly Track[]): number {
+    const length = rows.reduce((sum, track) => sum + (track.count > 1 ? this.#x(track, track.t[track.count - 1] as number) - this.#x(track, track.t[0] as number) : 0), 0);
+    return length / rows.reduce((sum, track) => sum + track.count, 1);
   }
 
   #x(track: Track, t: Milliseconds): number {
@@ -177,8 +184,6 @@ class Brush {
   }
 
   #ticks(track: Track, top: number, height: number): void {
-    const length = track.count > 1 ? this.#x(track, track.t[track.count - 1] as number) - this.#x(track, track.t[0] as number) : 0;
-    this.#tickWidth = length / track.count > 5 ? 2 : 1;
     const { span, axis } = this.#scene;
     const shift = axis === 'request' ? track.start : 0;
     fillColumns(this.#columns, track, span.from + shift, span.to + shift);
@@ -246,7 +251,7 @@ class Brush {
     const note = this.#scene.words.note(track);
     if (note === '') return;
     const ctx = this.#ctx;
-    const failed = track.outcome !== null && track.outcome !== 'ok' && track.outcome !== 'not-streaming';
+    const failed = hasFailed(track);
     const middle = top + height / 2;
     let x = this.#x(track, track.last ?? track.end ?? track.headers ?? track.start) + 8;
     if (failed) {

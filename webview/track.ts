@@ -1,5 +1,5 @@
 import type { LiveRow } from '../src/report/messages';
-import type { DeltaKind, Milliseconds, OutcomeKind, Sample } from '../src/report/sample';
+import { completed, type DeltaKind, type Milliseconds, type OutcomeKind, type Sample } from '../src/report/sample';
 
 /** Kinds as small numbers, in the order of `kindNames`. */
 export const kindNames: readonly DeltaKind[] = ['text', 'reasoning', 'tool', 'token'];
@@ -96,6 +96,11 @@ function reserve(track: Track, needed: number): void {
   const tokens = new Float32Array(size);
   tokens.set(track.tokens);
   Object.assign(track, { t, kinds, tokens });
+}
+
+/** True for a request that ended without an answer. */
+export function hasFailed(track: Pick<Track, 'sample'>): boolean {
+  return track.sample !== null && !completed(track.sample);
 }
 
 /** Index of the first delta that arrived at or after `t` (ms from the window's start); `count` when there is none. */

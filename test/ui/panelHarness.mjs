@@ -71,7 +71,11 @@ export async function openPanel(browser, bundle, { theme = 'dark', width = 900, 
     post: (message) => page.evaluate((m) => window.postMessage(window.packing.packMessage(m), '*'), message),
     posted: () => page.evaluate(() => window.posted),
     kept: () => page.evaluate(() => window.kept),
-    settle: () => page.waitForTimeout(250),
+    // Waited for in the page: when the machine is busy its timers are late together with the panel's.
+    settle: () => page.evaluate(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 250));
+      for (let i = 0; i < 3; i += 1) await new Promise((resolve) => requestAnimationFrame(resolve));
+    }),
   };
 }
 

@@ -60,6 +60,14 @@ export class Workbench {
     await this.page.keyboard.press('Enter');
   }
 
+  /** Fills the input box that asks for this, and accepts. */
+  async enter(prompt, text) {
+    const box = this.page.locator('.quick-input-widget', { hasText: prompt });
+    await box.waitFor({ state: 'visible', timeout: 20_000 });
+    await box.locator('input.input').fill(text);
+    await this.page.keyboard.press('Enter');
+  }
+
   /** Opens a file at the top of the workspace from the explorer (going to a file by name needs a search tool this host lacks). */
   async openFile(name) {
     await this.command('View: Show Explorer');

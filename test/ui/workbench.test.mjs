@@ -52,7 +52,6 @@ describe('the packaged extension', function () {
       vsix,
       folder: workspace,
       settings: {
-        'firstToken.endpoints': [{ name: 'h200', url: `${simulator.url}/v1`, model: 'llama-3.1-8b' }],
         'firstToken.probe': { requests: 12, maxTokens: 96 },
         'workbench.colorTheme': 'Default Dark Modern',
         'editor.minimap.enabled': false,
@@ -92,8 +91,7 @@ describe('the packaged extension', function () {
     const { page } = workbench;
     const begun = process.hrtime.bigint();
     await page.locator('.activitybar [aria-label^="First Token"]').first().click();
-    // An endpoint is configured here, so the demo is asked for where a user would find it then.
-    await workbench.command('First Token: Probe the Demo Endpoint');
+    await page.locator('.welcome-view').getByRole('button', { name: 'Try the Demo' }).click();
     const frame = await workbench.panel();
     await ended(frame, 'built-in');
     await frame.locator('.verdict-sentence', { hasText: 'chat SLO' }).waitFor();
@@ -101,10 +99,17 @@ describe('the packaged extension', function () {
     console.log(`      first verdict after ${seconds.toFixed(1)} s`);
   });
 
+  it('adds an endpoint by keyboard: URL, model from its list, name', async () => {
+    await workbench.command('First Token: Add Endpoint…');
+    await workbench.enter('URL of the endpoint', `${simulator.url}/v1`);
+    await workbench.answer('llama-3.1-8b');
+    await workbench.enter('A name for it', 'h200');
+    await workbench.answer('Done');
+    await workbench.page.locator('.statusbar', { hasText: 'h200' }).waitFor({ timeout: 10_000 });
+  });
+
   it('probes a prompt by keyboard; the table says what the report file says', async () => {
     const { page } = workbench;
-    await workbench.command('First Token: Select Endpoint');
-    await workbench.answer('h200');
     await workbench.openFile('support.prompt.md');
     const before = reports().length;
     await workbench.command('First Token: Probe Prompt');

@@ -10,7 +10,7 @@ import { parsePrompty } from './format/prompty';
 import { isRequest, parseRequestJson, parseRequestJsonl } from './format/requestJson';
 import type { ReadFile } from './format/template';
 import { frontMatter, list, readYaml, record } from './format/yaml';
-import { parseGithubModels, parseLangchain, parseSemanticKernelText, parseSemanticKernelYaml } from './format/yamlPrompts';
+import { parseGithubModels, parseLangchain, readSettings, parseSemanticKernelText, parseSemanticKernelYaml } from './format/yamlPrompts';
 import { findPragmas } from './pragma';
 import type { FormatId, PromptFile } from './prompt';
 
@@ -247,10 +247,16 @@ function json(input: FormatInput, name: string): Parser | null {
     return /"messages"\s*:|"contents"\s*:/.test(input.text.slice(0, 5000)) && /"role"\s*:/.test(input.text.slice(0, 20_000)) ? parseRequestJson : null;
   }
   const root = record(data);
+  if (typeof root['chat_template'] === 'string') return parseTokenizerConfig;
   const use = promptfooUse(input.path, input.readFile);
   if (use !== null) return (i) => parsePromptfooFile(i, use);
   if (root['lc'] === 1 || ('_type' in root && ('template' in root || 'messages' in root || 'example_prompt' in root || 'prompt' in root)) || (Array.isArray(root['input_variables']) && 'template' in root)) return parseLangchain;
   return isRequest(data) ? parseRequestJson : null;
+}
+
+/** The chat template inside a `tokenizer_config.json`. */
+function parseTokenizerConfig(input: FormatInput): ParsedFormat {
+  return parseChatTemplate(input, readSettings(input).text('chat_template') ?? undefined);
 }
 
 function jsonl(input: FormatInput): Parser | null {

@@ -71,16 +71,16 @@ export function parseLooseTemplate(input: FormatInput): ParsedFormat {
   return { ...template(input, 'mustache', 'double-brace', 'probably the application that loads this file (it stands in a folder of templates)', body, 'system', null), guessed: true };
 }
 
-/** A template the host applies to the whole conversation (`chat_template.jinja`). */
-export function parseChatTemplate(input: FormatInput): ParsedFormat {
-  const parsed = template(input, 'chat-template', 'jinja', 'inference server chat template engine', input.text.startsWith('\ufeff') ? 1 : 0, 'system', null);
+/** A template the host applies to the whole conversation (`chat_template.jinja`, or `located` inside another file). */
+export function parseChatTemplate(input: FormatInput, located?: Located): ParsedFormat {
+  const parsed = template(input, 'chat-template', 'jinja', 'inference server chat template engine', input.text.startsWith('\ufeff') ? 1 : 0, 'system', null, located);
   return { ...parsed, prompts: parsed.prompts.map((p) => ({ ...p, chatTemplate: true })) };
 }
 
-function template(input: FormatInput, format: FormatId, language: InnerLanguage, host: string, body: number, first: 'system' | 'user', roles: RegExp | null): ParsedFormat {
+function template(input: FormatInput, format: FormatId, language: InnerLanguage, host: string, body: number, first: 'system' | 'user', roles: RegExp | null, located = Located.slice(input.text, body)): ParsedFormat {
   const context = templateContext(input.path, input.readFile);
-  const place = { start: body, end: input.text.length };
-  const spans = parseTemplate(Located.slice(input.text, body), language, context);
+  const place = { start: located.at(0), end: located.endAt(located.text.length) };
+  const spans = parseTemplate(located, language, context);
   const marked: Span[] = roles === null ? spans : markRoles(spans, roles, (m) => (m[1] === undefined ? 'user' : roleOf(m[1])));
   return {
     format,

@@ -38,7 +38,7 @@ function picture(file: PromptFile): string {
 describe('prompt/format: golden files', () => {
   before(() => { useCodeReader(parseCode); });
 
-  const files = fs.readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((f) => fs.statSync(path.join(folder, f)).isFile() && !f.endsWith('config.json'));
+  const files = fs.readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((f) => fs.statSync(path.join(folder, f)).isFile() && path.basename(f) !== 'config.json');
   for (const name of files.sort()) {
     it(name, () => {
       const file = path.join(folder, name);

@@ -130,7 +130,7 @@ function compose(context: vscode.ExtensionContext) {
   }
 
   function updateContext(): void {
-    setContext('firstToken.running', runs.current !== null);
+    setContext('firstToken.running', runs.current !== null || runs.starting !== null);
     setContext('firstToken.demoRunning', demo.endpoint !== null);
     setContext('firstToken.hasEndpoints', endpoints.all().length > 0);
     const { activeTextEditor } = vscode.window;

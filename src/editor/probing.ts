@@ -81,6 +81,7 @@ export function createProbing(parts: ProbingParts): Probing {
 
   /** While a probe runs, the user chooses: stop it, wait for it, or leave it be. */
   async function onlyOne(): Promise<void> {
+    await parts.runs.begun();
     const run = parts.runs.current;
     if (!run) return await parts.runs.idle();
     const stop = vscode.l10n.t('Stop It and Start');

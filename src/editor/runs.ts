@@ -40,6 +40,8 @@ export interface Run {
 
 /** What just happened to the run. */
 export type RunChange =
+  /** Asked for; the engine looks at the endpoint first. */
+  | { readonly type: 'starting'; readonly run: null }
   | { readonly type: 'begin'; readonly run: Run }
   | { readonly type: 'live'; readonly run: Run; readonly rows: readonly LiveRow[] }
   | { readonly type: 'sample'; readonly run: Run; readonly sample: Sample }
@@ -50,6 +52,8 @@ export type RunChange =
 export interface Runs {
   /** The run in progress, or null. */
   readonly current: Run | null;
+  /** What was asked for and has not begun. */
+  readonly starting: RunRequest | null;
   /** The last run that ended in this window, for Run Again. */
   readonly last: Run | null;
   /** Runs a probe to its end; resolves with the report, also when it was stopped. Rejects with a Failure while another one runs. */
@@ -58,6 +62,8 @@ export interface Runs {
   stop(): Promise<void>;
   /** Resolves when no run is in progress. */
   idle(): Promise<void>;
+  /** Resolves when nothing is about to begin: there is a run in progress, or none. */
+  begun(): Promise<void>;
   onChange(listener: (change: RunChange) => void): { dispose(): void };
   dispose(): void;
 }
@@ -82,6 +88,7 @@ export function createRuns(parts: { readonly loadEngine: () => Promise<Engine>; 
   };
   let current: MutableRun | null = null;
   let last: MutableRun | null = null;
+  let starting: RunRequest | null = null;
   let busy: Promise<unknown> | null = null;
   let abort = new AbortController();
 
@@ -93,12 +100,14 @@ export function createRuns(parts: { readonly loadEngine: () => Promise<Engine>; 
       for await (const event of engine.probe({ ...request.job, reportFile }, signal)) {
         state = apply(state, event, request);
         current = state;
+        starting = null;
         if (event.type === 'begin') parts.log.info(`Probe of ${request.endpointName} with ${request.promptName}: ${event.total} requests.`);
         if (event.type === 'sample') remember(engine, event, request);
         tellOf(state, event);
       }
     } finally {
       current = null;
+      starting = null;
       if (state) {
         last = state;
         state.ended = true;
@@ -144,12 +153,17 @@ export function createRuns(parts: { readonly loadEngine: () => Promise<Engine>; 
     get current() {
       return current;
     },
+    get starting() {
+      return starting;
+    },
     get last() {
       return last;
     },
     async start(request) {
       if (busy) throw new Failure('A probe is running already. Stop it first, or wait for its end.');
       abort = new AbortController();
+      starting = request;
+      tell({ type: 'starting', run: null });
       const running = run(request, abort.signal);
       busy = running;
       try {
@@ -168,6 +182,16 @@ export function createRuns(parts: { readonly loadEngine: () => Promise<Engine>; 
     async idle() {
       await busy?.catch(() => undefined);
     },
+    begun: () =>
+      new Promise((resolve) => {
+        if (!starting) return resolve();
+        const look = () => {
+          if (starting) return;
+          listeners.delete(look);
+          resolve();
+        };
+        listeners.add(look);
+      }),
     onChange(listener) {
       listeners.add(listener);
       return { dispose: () => listeners.delete(listener) };

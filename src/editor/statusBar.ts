@@ -20,6 +20,12 @@ export function createStatusBar(parts: { readonly endpoints: Endpoints; readonly
       item.show();
       return;
     }
+    if (parts.runs.starting) {
+      item.text = `$(loading~spin) ${vscode.l10n.t('{0}: connecting', parts.runs.starting.endpointName)}`;
+      item.tooltip = vscode.l10n.t('First Token looks at the endpoint before the first request.');
+      item.show();
+      return;
+    }
     if (!chosen) {
       item.hide();
       return;

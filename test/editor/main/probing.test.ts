@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import * as path from 'node:path';
 import * as vscode from 'vscode';
 import { isReportProblem, parseReport, type Report } from '../../../src/report/report';
@@ -118,5 +120,30 @@ describe('probing the simulator', () => {
     await running;
     assert.ok((runs.last?.report.outcomes.connect ?? 0) + (runs.last?.report.outcomes.truncated ?? 0) >= 1);
     assert.equal(runs.last?.ended, true);
+  });
+});
+
+describe('an endpoint that takes its time', () => {
+  it('can be stopped before it has said anything, and a second run waits its turn', async () => {
+    const { runs, handlers, endpoints } = await parts();
+    const server = createServer(() => undefined);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await setUser('endpoints', [{ name: 'silent', url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }]);
+    await until(() => endpoints.all().some(({ endpoint }) => endpoint.name === 'silent'), 'the endpoint');
+    const said = await answering({});
+    const last = runs.last?.report.id;
+    const running = handlers.spotCheck('silent');
+    await until(() => runs.starting !== null, 'the look at the endpoint');
+    const second = vscode.commands.executeCommand('firstToken.spotCheck', 'silent');
+    await until(() => said.length === 1, 'the question about the second run');
+    assert.match(said[0]?.message ?? '', /A probe of silent is running/);
+    await vscode.commands.executeCommand('firstToken.stop');
+    await Promise.all([running, second]);
+    assert.equal(runs.current, null);
+    assert.notEqual(runs.last?.report.id, last);
+    assert.equal(runs.last?.stopped, 'user');
+    server.closeAllConnections();
+    server.close();
+    await config().update('endpoints', undefined, vscode.ConfigurationTarget.Global);
   });
 });

@@ -34,8 +34,7 @@ const pace = 100;
 /** Message → state → draw. The only place that talks to the editor. */
 function start(main: HTMLElement, api: VsCodeApi): void {
   const saved = readSaved(api.getState());
-  const state: PanelState = createState();
-  state.selection = saved?.selection ?? null;
+  const state: PanelState = createState(saved?.reportId ?? null, saved?.selection ?? null);
   const post = (message: FromWebview): void => api.postMessage(message);
 
   const timeline = new Timeline({ select: choose, open: () => answers.focusFrames(), wantAnswer: (sampleId) => post({ type: 'wantAnswer', sampleId }), remember }, saved);

@@ -1,4 +1,4 @@
-import { count, digits, outOf } from '../src/report/format';
+import { count, digits, ms, outOf } from '../src/report/format';
 
 /** One step of a sweep: the load, and what came of it. Rates per second; null = not told. */
 export interface SweepStep {
@@ -6,6 +6,8 @@ export interface SweepStep {
   readonly throughput: number | null;
   readonly perUser: number | null;
   readonly goodput: number | null;
+  /** First token, ms. */
+  readonly ttft: { readonly p50: number; readonly p99: number } | null;
   readonly good: { readonly good: number; readonly due: number } | null;
   readonly verdict: 'met' | 'missed' | 'unclear' | null;
 }
@@ -35,9 +37,9 @@ export function readScenario(name: string, result: unknown): ScenarioView {
   return {
     title: name.charAt(0).toUpperCase() + name.slice(1),
     verdict: typeof fields['verdict'] === 'string' ? fields['verdict'] : null,
-    sentences: [fields['sentences'], fields['explanation'], fields['summary']].flatMap((value: unknown): unknown[] => (Array.isArray(value) ? value : [value])).filter((value) => typeof value === 'string'),
+    sentences: [fields['sentences'], ended(fields['ended'])].flatMap((value: unknown): unknown[] => (Array.isArray(value) ? value : [value])).filter((value) => typeof value === 'string'),
     sweep,
-    table: sweep ? sweepTable(sweep) : evidenceTable(fields['evidence']),
+    table: sweep ? sweepTable(sweep) : [...evidenceTable(fields['evidence']), ...rowsTable(fields['rows'])],
   };
 }
 
@@ -64,9 +66,21 @@ function readStep(step: Fields, by: string): SweepStep {
     throughput: rate(step['throughput'], 'tokensPerSecond'),
     perUser: rate(step['perUser'], 'p50'),
     goodput: rate(step['goodput'], 'perSecond'),
+    ttft: ttftOf(step['summary']),
     good: good !== null && due !== null ? { good, due } : null,
     verdict: verdict === 'met' || verdict === 'missed' || verdict === 'unclear' ? verdict : null,
   };
+}
+
+function ended(why: unknown): string[] {
+  return typeof why === 'string' && why !== '' ? [`The search ended: ${why}.`] : [];
+}
+
+function ttftOf(summary: unknown): SweepStep['ttft'] {
+  const ttft = isFields(summary) && isFields(summary['ttft']) ? summary['ttft'] : null;
+  const p50 = ttft && numberIn(ttft, 'p50');
+  const p99 = ttft && numberIn(ttft, 'p99');
+  return p50 !== null && p99 !== null ? { p50, p99 } : null;
 }
 
 /** A bare number, or the field that holds it in a report's own form. */
@@ -81,18 +95,32 @@ function numberIn(fields: Fields, name: string): number | null {
 
 function sweepTable({ axis, steps }: Sweep): string[][] {
   const text = (value: number | null): string => (value === null ? 'none' : digits(value));
-  const head = [axis, 'throughput, tokens/s', 'per user, tokens/s', 'goodput, answers/s', 'good', 'SLO'];
-  return [head, ...steps.map((step) => [digits(step.load), text(step.throughput), text(step.perUser), text(step.goodput), step.good === null ? '' : outOf(step.good.good, step.good.due), step.verdict ?? ''])];
+  const head = [axis, 'throughput, tokens/s', 'per user, tokens/s', 'goodput, answers/s', 'TTFT p50', 'TTFT p99', 'good', 'SLO'];
+  return [head, ...steps.map((step) => [digits(step.load), text(step.throughput), text(step.perUser), text(step.goodput), step.ttft === null ? 'none' : ms(step.ttft.p50), step.ttft === null ? 'none' : ms(step.ttft.p99), step.good === null ? '' : outOf(step.good.good, step.good.due), step.verdict ?? ''])];
 }
 
 function evidenceTable(evidence: unknown): string[][] {
   if (!isFields(evidence)) return [];
   const rows = Object.entries(evidence).flatMap(([name, value]) => {
-    if (typeof value === 'string') return [[spaced(name), value]];
-    if (typeof value === 'number') return [[spaced(name), Number.isInteger(value) ? count(value) : digits(value)]];
-    return typeof value === 'boolean' ? [[spaced(name), value ? 'yes' : 'no']] : [];
+    const text = plain(value);
+    return text === null ? [] : [[spaced(name), text]];
   });
   return rows.length === 0 ? [] : [['Evidence', ''], ...rows];
+}
+
+/** A list of findings of one form: a row each, a column for every field that is a number or a word in any of them. */
+function rowsTable(rows: unknown): string[][] {
+  const all = Array.isArray(rows) ? rows.filter(isFields) : [];
+  const names = [...new Set(all.flatMap((row) => Object.keys(row).filter((name) => plain(row[name]) !== null)))];
+  return names.length === 0 ? [] : [names.map(spaced), ...all.map((row) => names.map((name) => plain(row[name]) ?? ''))];
+}
+
+/** A plain value as text; of a distribution its median, of a count its tokens; null for what has no short form. */
+function plain(value: unknown): string | null {
+  if (isFields(value)) return plain(value['p50'] ?? value['tokens'] ?? null);
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number') return Number.isInteger(value) ? count(value) : digits(value);
+  return typeof value === 'boolean' ? (value ? 'yes' : 'no') : null;
 }
 
 function spaced(name: string): string {

@@ -29,6 +29,8 @@ export type View =
 /** Everything the sections draw from. */
 export interface PanelState {
   view: View;
+  /** The report the selection belongs to; after a reload, the one that was shown before. */
+  reportId: string | null;
   selection: Selection | null;
   readonly answers: Map<string, AnswerView>;
   frame: FrameView | null;
@@ -37,9 +39,9 @@ export interface PanelState {
 /** Answers kept for reading; older ones are asked for again. */
 const keptAnswers = 40;
 
-/** The state before the first message. */
-export function createState(): PanelState {
-  return { view: { kind: 'waiting' }, selection: null, answers: new Map(), frame: null };
+/** The state before the first message; `reportId` and `selection` as they were before a reload. */
+export function createState(reportId: string | null = null, selection: Selection | null = null): PanelState {
+  return { view: { kind: 'waiting' }, reportId, selection, answers: new Map(), frame: null };
 }
 
 /** Folds one message into the state. A message that belongs to no run shown is ignored. */
@@ -121,7 +123,8 @@ function remember(state: PanelState, view: AnswerView): void {
 
 /** Answers and frames of one run say nothing about another; the selection survives a reload of the same one. */
 function forgetOtherRun(state: PanelState, report: Report): void {
-  if (state.view.kind === 'waiting' || (state.view.kind === 'run' && state.view.run.report.id === report.id)) return;
+  if (state.reportId === report.id) return;
+  state.reportId = report.id;
   state.selection = null;
   state.frame = null;
   state.answers.clear();
@@ -129,7 +132,7 @@ function forgetOtherRun(state: PanelState, report: Report): void {
 
 /** Until the user chooses, the first measured request that has tokens is shown below the time line. */
 function chooseFirst(state: PanelState, run: Run): void {
-  if (state.selection !== null && run.tracks.has(state.selection.sampleId)) return;
+  if (state.selection !== null && (run.live || run.tracks.has(state.selection.sampleId))) return;
   const tracks = [...run.tracks.values()];
   const first = tracks.find((track) => track.role === 'measured' && track.count > 0) ?? (run.live ? undefined : tracks.find((track) => track.role === 'measured'));
   if (first !== undefined) state.selection = { sampleId: first.id, deltaIndex: null };

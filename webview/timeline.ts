@@ -79,12 +79,14 @@ export class Timeline {
   #minimapKey = '';
   #restTimer = 0;
 
-  constructor(host: TimelineHost, memory: TimelineMemory | null) {
+  /** `memory` as it was before a reload: its zoom counts only for the report it was made on. */
+  constructor(host: TimelineHost, memory: (TimelineMemory & { readonly reportId: string | null }) | null) {
     this.#host = host;
     const id = `timeline-${made}`;
     made += 1;
     this.#title.id = `${id}-title`;
     this.#span = memory?.zoom ?? null;
+    this.#runId = memory?.reportId ?? '';
     this.#axis = memory?.axis ?? 'request';
     this.#order = memory?.sort ?? 'start';
     const axisButton = (axis: 'request' | 'run', text: string): HTMLButtonElement => el('button', { type: 'button', class: 'segment', on: { click: () => this.#setAxis(axis) } }, text);
@@ -167,7 +169,7 @@ export class Timeline {
   }
 
   #startRun(run: Run): void {
-    if (this.#runId !== '') this.#span = null;
+    this.#span = null;
     this.#runId = run.report.id;
     this.#ends = { request: 0, run: 0 };
     this.#firstRow = 0;

@@ -36,6 +36,11 @@ export class Workbench {
     /** Everything the server keeps; reports are somewhere below. */
     this.data = data;
     this.close = stop;
+    /** What a content security policy refused. */
+    this.refused = [];
+    page.on('console', (message) => {
+      if (/content security policy/i.test(message.text())) this.refused.push(message.text());
+    });
   }
 
   /** Runs a command of the palette by its title. */

@@ -193,6 +193,10 @@ describe('the packaged extension', function () {
     assert.deepEqual(serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ').slice(0, 300)}`), []);
   });
 
+  it('asks for nothing that its content security policy refuses', () => {
+    assert.deepEqual(workbench.refused, []);
+  });
+
   it('comes back after a reload, and says that the text is gone', async () => {
     const frame = await workbench.panel();
     const before = await text(frame, '.verdict-sentence');

@@ -27,6 +27,10 @@ describe('a scenario result', () => {
     assert.equal(view.verdict, 'continuous');
     assert.deepEqual(view.table.slice(1), [['short returned', '412'], ['answers', '3'], ['streamed', 'yes']]);
   });
+  it('with rows of findings gives a column for each plain field', () => {
+    const view = readScenario('prefix', { rows: [{ kind: 'cold', cached: 0 }, { kind: 'warm', cached: 1904, ttft: 91.54, nested: [] }] });
+    assert.deepEqual(view.table, [['kind', 'cached', 'ttft'], ['cold', '0', ''], ['warm', '1\u202F904', '91.5']]);
+  });
   it('that is damaged shows nothing rather than guessing', () => {
     for (const result of [null, 'x', [], { steps: [{}] }, { steps: 'x' }]) assert.equal(readScenario('sweep', result).sweep, null);
   });

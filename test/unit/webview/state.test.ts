@@ -86,8 +86,7 @@ describe('the state of the panel', () => {
   });
 
   it('keeps a restored selection of the same run, and forgets it with another', () => {
-    const state = createState();
-    state.selection = { sampleId: 'b', deltaIndex: 0 };
+    const state = createState('r', { sampleId: 'b', deltaIndex: 0 });
     const samples = [sample('a', 0, [100]), sample('b', 10, [100])];
     applyMessage(state, { type: 'report', report: report('r', samples), live: false, stopped: null, canRunAgain: true, textKept: true });
     assert.deepEqual(state.selection, { sampleId: 'b', deltaIndex: 0 });
@@ -95,6 +94,12 @@ describe('the state of the panel', () => {
     applyMessage(state, { type: 'report', report: report('other', [sample('a', 0, [100])]), live: false, stopped: null, canRunAgain: true, textKept: true });
     assert.deepEqual(state.selection, { sampleId: 'a', deltaIndex: null });
     assert.equal(state.answers.size, 0);
+  });
+
+  it('does not take a selection of one report for that of another', () => {
+    const state = createState('before', { sampleId: 'b', deltaIndex: 0 });
+    applyMessage(state, { type: 'report', report: report('r', [sample('a', 0, [100]), sample('b', 10, [100])]), live: false, stopped: null, canRunAgain: true, textKept: true });
+    assert.deepEqual(state.selection, { sampleId: 'a', deltaIndex: null });
   });
 
   it('takes frames only of the chosen request and bounds the answers it keeps', () => {

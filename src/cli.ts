@@ -4,6 +4,7 @@ import { decodeCommand } from './cli/decode';
 import { lintCommand } from './cli/lint';
 import { guardStdout, note, print } from './cli/output';
 import { probeCommand } from './cli/probe';
+import { proveCommand } from './cli/prove';
 import { rateCommand } from './cli/rate';
 import { showCommand } from './cli/show';
 import { simulateCommand } from './cli/simulate';
@@ -14,6 +15,7 @@ const commands: Readonly<Record<string, Command>> = {
   probe: probeCommand,
   sweep: sweepCommand,
   rate: rateCommand,
+  prove: proveCommand,
   lint: lintCommand,
   show: showCommand,
   decode: decodeCommand,

@@ -13,7 +13,7 @@ import { detect, type Detection } from './detect';
 import { dialects } from './dialect/index';
 import type { DialectId } from './dialect/dialect';
 import { displayUrl, originOf, type Endpoint } from './endpoint';
-import { createGet } from './get';
+import { createGet, createPost } from './get';
 import type { EndpointMemory } from './memory';
 import type { NetworkOptions, Timeouts } from './network';
 import { checkRequest, checkSettings, PlanError, planProbe, summarisePlan, timeoutsFor, type ProbePlan, type ProbeSettings, type Target } from './plan';
@@ -23,8 +23,9 @@ import { writeBehind, type ReportSink } from './reportSink';
 import { run, type RunResult, type RunSeams, type RunStep, type Stopped } from './run';
 import { SharedBudget } from './scenario/budget';
 import { keepRecorders, type KeptRecorders } from './scenario/keptRecorders';
+import { planProof, type PlannedProof, type ProofWanted } from './scenario/prefixPrediction';
 import type { Scenario, Step, StepRun } from './scenario/scenario';
-import { watchServer } from './serverMetrics';
+import { cachedTokensBetween, parseScrape, watchServer, type Scrape } from './serverMetrics';
 import type { Tape } from './tape';
 
 export { createDecoder, decode, frameAt, type Arrival, type Decoded, type Decoder } from './decode';
@@ -183,7 +184,10 @@ async function* measuringScenario<Result>(job: ProbeJob, scenario: Scenario<Resu
     try {
       while (!next.done) {
         record.scenario = { name: scenario.name, result: next.value.soFar };
-        next = steps.next(yield* course.carryOut(next.value, signal));
+        const before = next.value.countsCached ? await scrape(job, target, detection, side) : null;
+        const ran = yield* course.carryOut(next.value, signal);
+        const after = before === null ? null : await scrape(job, target, detection, side);
+        next = steps.next(before === null || after === null ? ran : { ...ran, counted: cachedTokensBetween(before, after) });
       }
       record.scenario = { name: scenario.name, result: next.value.result };
       course.show(next.value.shown);
@@ -476,7 +480,7 @@ function checkSlo(slo: Slo): void {
   }
 }
 
-function watchMetrics(job: ProbeJob, target: Target, detection: Detection | null, side: Recorder): ReturnType<typeof watchServer> | null {
+function metricsPage(job: ProbeJob, target: Target, detection: Detection | null, side: Recorder): { readonly url: string; readonly read: () => Promise<string | null> } | null {
   const url = job.endpoint.metricsUrl ?? detection?.metricsUrl ?? null;
   if (url === null) return null;
   // The key goes to its own origin only.
@@ -486,7 +490,36 @@ function watchMetrics(job: ProbeJob, target: Target, detection: Detection | null
     const answer = await get(url);
     return answer.status === 200 ? answer.text : null;
   };
-  return watchServer({ source: displayUrl(url), read, now, every: metricsPeriod });
+  return { url, read };
+}
+
+function watchMetrics(job: ProbeJob, target: Target, detection: Detection | null, side: Recorder): ReturnType<typeof watchServer> | null {
+  const page = metricsPage(job, target, detection, side);
+  return page === null ? null : watchServer({ source: displayUrl(page.url), read: page.read, now, every: metricsPeriod });
+}
+
+/** The server's metrics now, or null where there are none. */
+async function scrape(job: ProbeJob, target: Target, detection: Detection | null, side: Recorder): Promise<Scrape | null> {
+  const text = await metricsPage(job, target, detection, side)?.read().catch(() => null);
+  return text === null || text === undefined ? null : parseScrape(text);
+}
+
+/**
+ * Finds out what a proof needs before it starts: the endpoint, and what its cache rule predicts for each pair, in the server's own tokens
+ * where it counts them for others. Throws as `probe` does.
+ */
+export async function prepareProof(job: ProbeJob, wanted: ProofWanted, signal: AbortSignal): Promise<PlannedProof> {
+  checkRequest(job.endpoint, job.prompt, job.promptName);
+  const network = targetNetwork(job);
+  const side = await openRecorder({ script: job.recorderScript, network, canary: false });
+  try {
+    const detection = await findOut(job, side, signal);
+    const target = resolve(job, network, detection);
+    const headers = headersForGet(job);
+    return await planProof(target, wanted, createPost(side, headers, createRedactor([job.key, ...secretsOf(job.endpoint.url, headers)]), signal));
+  } finally {
+    await side.close();
+  }
 }
 
 /** The real world behind the seams of a run. */

@@ -8,7 +8,7 @@ export { analysePrefix, lossOf, placeSentence, scopesSentence, textsToCount, typ
 export type { ChatPrompt, FormatId, Piece, Prompt, PromptFile, Role, Scope, Volatility } from './prompt';
 export { compareRenders, firstDifference, renderPrompt, type RenderComparison, type RenderedPrompt, type RenderInputs } from './renderDiff';
 export { blocksIn, compareRequests, editCost, placeOfPath, requestsIn } from './requestDiff';
-export { ageOf, loadRules, ruleFor, type CacheRule, type RuleBook, type RuleTarget } from './rules';
+export { ageOf, blockOf, loadRules, reusable, ruleFor, type CacheRule, type RuleBook, type RuleTarget } from './rules';
 export { renderFile, renderForProbe, sampleInputs } from './samples';
 export { bytesCounter, countAtEndpoint, remembering, tokenEndpointOf, tokenEndpoints, type TokenCounter, type TokenCountSource } from './tokens';
 export { isVolatile, unroll, type VolatilityOptions } from './volatility';

@@ -16,6 +16,8 @@ export interface Step<Result> {
   readonly plan: ProbePlan;
   /** Hand the text of the answers to the scenario. */
   readonly keepText?: boolean;
+  /** Read the server's metrics before and after it, to tell cached prompt tokens where the answers do not. */
+  readonly countsCached?: boolean;
   /** What is known so far, for whoever watches; null at first. */
   readonly soFar: Result | null;
   /** The steps whose samples the report is made from if this one is the last; null = all. Samples of others are dropped from memory. */
@@ -34,6 +36,8 @@ export interface StepRun {
   readonly texts: ReadonlyMap<string, string>;
   /** Since the scenario began. */
   readonly elapsed: Milliseconds;
+  /** Prompt tokens asked and served from the cache during the step by the server's own counters, whoever asked; absent or null = not told. */
+  readonly counted?: { readonly cached: number; readonly asked: number } | null;
 }
 
 /** What a scenario found, and the steps its report is made from. */

@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { prefixProof, prepareProof, type PrefixResult, type PrefixRow, type ProbeJob, type ProofSubject, type ProofTarget } from '../probe/index';
+import { asPredicted } from '../probe/scenario/prefix';
+import { interval } from '../report/format';
+import { oneOf, parse, UsageError, wholeNumber, type Command, type CommandContext } from './command';
+import { numberList, runExperiment, scenarioOptions, scenarioUsage } from './scenario';
+import { alignedTable, number } from './scenarioText';
+import { readWorkspaceSettings } from './settings';
+
+const scopes = ['conversation', 'user', 'everyone'] as const;
+
+/** `first-token prove`: what the prefix cache really serves of a prompt file, beside what its rule predicts. */
+export const proveCommand: Command = {
+  summary: 'Prove what the prefix cache serves of a prompt file: predicted and served tokens, cold and warm',
+  usage: `first-token prove FILE [OPTIONS]
+
+  FILE                 a prompt file; it is sent cold, once more, and as a later request would send it
+  --pairs N            how often (5)
+  --rule RULE          the cache to predict by: vllm, sglang, llamacpp, openai … (default: that of the endpoint)
+  --scope SCOPE        conversation, user or everyone: what counts as changing (firstToken.prefix.scope, else user)
+  --affinity N         then send one prefix N times and tell which attempts hit (a router without affinity misses)
+  --expiry LIST        then wait so many seconds before a repeat, each with a prefix of its own, as in 60,300,600
+
+${scenarioUsage}`,
+  async run(context) {
+    const { values, positionals } = parse(context.args, { ...scenarioOptions, pairs: { type: 'string' }, rule: { type: 'string' }, scope: { type: 'string' }, affinity: { type: 'string' }, expiry: { type: 'string' } }, { most: 1, least: 1, what: 'the prompt file to prove' });
+    const file = positionals[0]!;
+    const pairs = wholeNumber('--pairs', values.pairs, { min: 1, max: 1000 }) ?? 5;
+    const affinity = wholeNumber('--affinity', values.affinity, { min: 2, max: 1000 }) ?? 0;
+    const expiry = numberList(values, 'expiry') ?? [];
+    const subject = await subjectOf(file, context, { rule: values.rule, scope: oneOf('--scope', values.scope, scopes) });
+    return runExperiment<PrefixResult>({
+      values,
+      promptFile: file,
+      maxTokens: 8,
+      scenario: async (job) => prefixProof({ planned: await prepareProof(job, { pairs, subject: subject(job) }, context.signal), affinity, expiry }),
+      table: proofTable,
+    }, context);
+  },
+};
+
+/** Renders and judges the file once the endpoint is known. */
+async function subjectOf(file: string, { cwd }: CommandContext, given: { readonly rule: string | undefined; readonly scope: (typeof scopes)[number] | undefined }): Promise<(job: ProbeJob) => (target: ProofTarget) => Promise<ProofSubject>> {
+  const prompt = await import('../prompt/index');
+  const { proofPair, ruleArithmetic } = await import('../prompt/proofPair');
+  if (given.rule !== undefined && !prompt.ruleIds().includes(given.rule)) throw new UsageError(`--rule takes ${prompt.ruleIds().join(', ')}; got "${given.rule}".`);
+  const prefix = (readWorkspaceSettings(cwd).values['prefix'] ?? {}) as { readonly scope?: (typeof scopes)[number]; readonly variables?: Record<string, string>; readonly rules?: unknown };
+  const full = path.resolve(cwd, file);
+  await prompt.prepare([file]);
+  let text: string;
+  try {
+    text = prompt.decode(readFileSync(full));
+  } catch (error) {
+    throw new UsageError(`The prompt file ${file} cannot be read: ${(error as Error).message}.`);
+  }
+  const readFile = (name: string): string | null => {
+    try {
+      return readFileSync(path.resolve(path.dirname(full), name), 'utf8');
+    } catch {
+      return null;
+    }
+  };
+  const parsed = prompt.parsePromptFile(text, full, { readFile });
+  if (parsed === null || parsed.prompts.length === 0) throw new UsageError(`${file} holds no prompt: name a prompt file, or lint it to see why (first-token lint ${file}).`);
+  return (job) => async ({ server, dialect, url, model }) => {
+    const today = new Date();
+    const { rule } = prompt.ruleFor({ cache: given.rule ?? job.endpoint.cache, server, dialect, url, model }, prompt.loadRules(prefix.rules ?? {}, today.toISOString().slice(0, 10)));
+    const { o200kCounter } = await import('../prompt/tokenizer');
+    const counter = prompt.remembering(o200kCounter(rule.id.startsWith('openai') || rule.id === 'azure'));
+    const analysed = prompt.analyseFile(parsed, { rule, model, scope: given.scope ?? prefix.scope ?? 'user', variables: prefix.variables ?? {}, counter, today });
+    return { ...proofPair(prompt, analysed, today.getTime()), rule: ruleArithmetic(prompt, rule, model, counter) };
+  };
+}
+
+const kinds: Readonly<Record<PrefixRow['kind'], string>> = { cold: 'cold', warm: 'the same again', changed: 'a later request' };
+
+function proofTable({ rows, block, verdict }: PrefixResult): string {
+  const head = ['', 'answers', 'prompt tokens', 'predicted', 'served', 'from', 'TTFT p50 ms', '95 % interval', ''];
+  const body = rows.map((row) => [
+    kinds[row.kind],
+    String(row.n),
+    number(row.promptTokens),
+    row.predicted === null ? '' : `${row.predicted.exact ? '' : '≈'}${number(row.predicted.tokens)}`,
+    row.served === null ? 'not told' : row.served.min === row.served.max ? number(row.served.p50) : `${number(row.served.p50)} (${number(row.served.min)}–${number(row.served.max)})`,
+    row.served === null ? '' : row.served.from === 'usage' ? 'answers' : 'counters',
+    number(row.ttft?.p50),
+    row.ttft === null ? '' : interval([row.ttft.low, row.ttft.high]),
+    { yes: '✓ as predicted', less: '✗ less', more: '✗ more', unknown: '' }[asPredicted(row, block)],
+  ]);
+  return `${verdict}\n\n${alignedTable([head, ...body])}`;
+}

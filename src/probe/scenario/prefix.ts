@@ -1,0 +1,278 @@
+/**
+ * The proof of what the prefix cache serves: a cold request, the same once more, and the prompt as a later request would send it, in pairs
+ * one after the other. Predicted and served tokens stand side by side and are never mixed; latencies only support them.
+ */
+import { count, counted, digits, ms, outOf } from '../../report/format';
+import type { Milliseconds, Sample } from '../../report/sample';
+import { completed, prefillRate, ttft } from '../../report/sample';
+import { bootstrapDifference, median, orderStatisticInterval, sorted } from '../../report/statistics';
+import type { ChatPrompt } from '../../prompt/prompt';
+import { createNonce, PlanError, type Shot } from '../plan';
+import { saltedBeside, type PlannedProof, type PrefixPrediction } from './prefixPrediction';
+import { stepPlan, type Scenario, type ScenarioContext, type ScenarioResult, type StepRun, type Steps } from './scenario';
+
+/** What to prove, and how. */
+export interface ProofOptions {
+  readonly planned: PlannedProof;
+  /** Send the same prefix so often and tell which attempts hit: a router without affinity misses. 0 = not. */
+  readonly affinity: number;
+  /** Seconds to wait before a repeat, each with a prefix of its own; empty = expiry is not probed. */
+  readonly expiry: readonly number[];
+}
+
+/** What served tokens are told by. */
+export type ServedFrom = 'usage' | 'metrics';
+
+/** One kind of request over all pairs. */
+export interface PrefixRow {
+  readonly kind: 'cold' | 'warm' | 'changed';
+  /** Answers that came, and requests that failed. */
+  readonly n: number;
+  readonly failed: number;
+  /** Median prompt tokens as the server counts them. */
+  readonly promptTokens: number | null;
+  readonly predicted: PrefixPrediction | null;
+  readonly served: { readonly p50: number; readonly min: number; readonly max: number; readonly n: number; readonly from: ServedFrom } | null;
+  readonly ttft: { readonly p50: Milliseconds; readonly low: Milliseconds | null; readonly high: Milliseconds | null } | null;
+}
+
+/** `first-token/prefix@1`. */
+export interface PrefixResult extends ScenarioResult {
+  readonly schema: 'first-token/prefix@1';
+  readonly verdict: string;
+  readonly rule: { readonly id: string; readonly name: string; readonly asOf: string };
+  readonly block: number;
+  readonly change: string;
+  readonly countedBy: PlannedProof['countedBy'];
+  /** Where the nonce went that makes a request cold. */
+  readonly salt: 'beside' | 'first-bytes';
+  readonly pairs: number;
+  readonly rows: readonly PrefixRow[];
+  /** TTFT of cold minus warm requests at the median, with its 95 % interval. */
+  readonly gain: { readonly ms: Milliseconds; readonly low: Milliseconds; readonly high: Milliseconds } | null;
+  /** Cached of all prompt tokens of warm and changed requests. */
+  readonly hitRate: { readonly cached: number; readonly prompt: number } | null;
+  /** Prompt tokens per second of the cold requests, cached ones left out. */
+  readonly prefillRate: number | null;
+  /** Cold requests that were served from the cache all the same, and the most tokens of one. */
+  readonly coldHits: { readonly hits: number; readonly of: number; readonly most: number } | null;
+  readonly affinity: { readonly attempts: readonly (number | null)[]; readonly hits: number; readonly of: number } | null;
+  readonly expiry: readonly { readonly seconds: number; readonly cached: number | null; readonly ttft: Milliseconds | null }[] | null;
+}
+
+/** One request and what the server served of it. */
+interface Told {
+  readonly sample: Sample;
+  readonly cached: number | null;
+  readonly from: ServedFrom;
+}
+
+type Kind = PrefixRow['kind'];
+/** An answer's length does not matter here; a few tokens show that it began. */
+const answerTokens = 8;
+/** A hit this small on a cold request is the chat template before the nonce. */
+const templateTokens = 32;
+
+/** Cold, warm and changed requests of one prompt file, pair by pair. */
+export function prefixProof(options: ProofOptions): Scenario<PrefixResult> {
+  return { name: 'prefix', steps: (context) => proving(options, context) };
+}
+
+function* proving(options: ProofOptions, context: ScenarioContext): Steps<PrefixResult> {
+  check(options);
+  const { planned } = options;
+  const { first, second } = planned;
+  const tokens = Math.min(context.settings.maxTokens ?? answerTokens, answerTokens);
+  const shot = (id: string, prompt: ChatPrompt, nonce: string, labels: Shot['labels'], more: Partial<Shot> = {}): Shot => ({ id, role: 'measured', target: 0, dueAt: null, prompt, maxTokens: tokens, nonce, labels, ...more });
+  const told: Record<Kind, Told[]> = { cold: [], warm: [], changed: [] };
+  const failed: Record<Kind, number> = { cold: 0, warm: 0, changed: 0 };
+  const found: { affinity: PrefixResult['affinity']; expiry: PrefixResult['expiry'] } = { affinity: null, expiry: null };
+  const result = () => summarise(options, context, told, failed, found);
+  const take = (run: StepRun): void => {
+    const measured = run.samples.filter(({ role }) => role === 'measured');
+    const alone = measured.length === 1 ? run.counted : null;
+    for (const sample of measured) {
+      const kind = String(sample.labels['kind']) as Kind;
+      if (completed(sample)) told[kind].push(tell(sample, alone ?? null));
+      else failed[kind] += 1;
+    }
+  };
+  const finish = () => ({ result: result(), shown: null });
+
+  const warmUp = yield { name: 'warm-up', plan: stepPlan(context, 'prefix', { shots: [shot('warmup', first, createNonce(), {}, { role: 'warmup' })], concurrency: 1 }), soFar: null, shown: null };
+  if (warmUp.stopped) return finish();
+  for (const [i, pair] of planned.pairs.entries()) {
+    const shots = (['cold', 'warm', 'changed'] as const).map((kind) => shot(`${i + 1}-${kind}`, kind === 'changed' ? second : first, pair.nonce, { kind, pair: i + 1 }));
+    // Where the answers do not tell what was cached, the server's counters do, as long as each request is alone between two readings.
+    const silent = i === 0 || told.cold.some(({ sample }) => sample.cachedTokens === null);
+    const steps = silent ? shots.map((one) => [one]) : [shots];
+    for (const [k, list] of steps.entries()) {
+      const run = yield { name: `pair-${i + 1}${silent ? `-${k + 1}` : ''}`, plan: stepPlan(context, 'prefix', { shots: list, concurrency: 1 }), countsCached: silent, soFar: i === 0 ? null : result(), shown: null };
+      take(run);
+      if (run.stopped) return finish();
+    }
+  }
+  if (options.affinity > 0) {
+    const nonce = createNonce();
+    const run = yield { name: 'affinity', plan: stepPlan(context, 'prefix', { shots: Array.from({ length: options.affinity }, (_, i) => shot(`affinity-${i + 1}`, first, nonce, { kind: 'affinity', attempt: i + 1 })), concurrency: 1 }), soFar: result(), shown: null };
+    found.affinity = affinityOf(run.samples);
+    if (run.stopped) return finish();
+  }
+  if (options.expiry.length > 0) {
+    const nonces = options.expiry.map(() => createNonce());
+    const write = yield { name: 'expiry-write', plan: stepPlan(context, 'prefix', { shots: options.expiry.map((seconds, i) => shot(`expiry-write-${seconds}`, first, nonces[i]!, { kind: 'expiry-write', seconds })), concurrency: 1 }), soFar: result(), shown: null };
+    if (write.stopped) return finish();
+    const read = yield { name: 'expiry-read', plan: stepPlan(context, 'prefix', { shots: options.expiry.map((seconds, i) => shot(`expiry-read-${seconds}`, first, nonces[i]!, { kind: 'expiry-read', seconds }, { dueAt: seconds * 1000 })), concurrency: 1 }), soFar: result(), shown: null };
+    found.expiry = read.samples.filter(completed).map((sample) => ({ seconds: Number(sample.labels['seconds']), cached: sample.cachedTokens, ttft: ttft(sample) }));
+  }
+  return finish();
+}
+
+function check({ planned, affinity, expiry }: ProofOptions): void {
+  if (planned.pairs.length < 1 || planned.pairs.length > 1000) throw new PlanError(`--pairs must be from 1 to 1000; it is ${planned.pairs.length}.`);
+  if (!Number.isInteger(affinity) || affinity < 0 || affinity > 1000) throw new PlanError(`--affinity must be a whole number up to 1000; it is ${affinity}.`);
+  const wrong = expiry.find((seconds) => !(seconds > 0 && seconds <= 86_400));
+  if (wrong !== undefined) throw new PlanError(`--expiry takes seconds up to 86400, as in 60,300,600; ${wrong} is not.`);
+}
+
+/** Cached tokens as the answer tells them, else by the server's counters when they counted just this request. */
+function tell(sample: Sample, counters: StepRun['counted'] | null): Told {
+  if (sample.cachedTokens !== null) return { sample, cached: sample.cachedTokens, from: 'usage' };
+  const own = counters && (sample.promptTokens === null ? counters.asked > 0 : Math.abs(counters.asked - sample.promptTokens) <= 1);
+  return { sample, cached: own ? counters.cached : null, from: 'metrics' };
+}
+
+function affinityOf(samples: readonly Sample[]): PrefixResult['affinity'] {
+  const attempts = samples.map((sample) => (completed(sample) ? sample.cachedTokens : null));
+  const repeats = attempts.slice(1).filter((cached) => cached !== null);
+  return { attempts, hits: repeats.filter((cached) => cached > templateTokens).length, of: repeats.length };
+}
+
+function summarise(options: ProofOptions, context: ScenarioContext, told: Readonly<Record<Kind, readonly Told[]>>, failed: Readonly<Record<Kind, number>>, found: Pick<PrefixResult, 'affinity' | 'expiry'>): PrefixResult {
+  const { planned } = options;
+  const { rule, change } = planned;
+  const [pair] = planned.pairs;
+  const rows = (['cold', 'warm', 'changed'] as const).map((kind) => rowOf(kind, told[kind], failed[kind], pair === undefined || kind === 'cold' ? null : pair[kind], rule.block));
+  const waits = (kind: Kind) => told[kind].flatMap(({ sample }) => ttft(sample) ?? []);
+  const gained = bootstrapDifference(waits('warm'), waits('cold'), 0.5, 1);
+  const repeats = [...told.warm, ...told.changed].filter(({ cached, sample }) => cached !== null && sample.promptTokens !== null);
+  const cold = told.cold.filter(({ cached }) => cached !== null);
+  const numbers: Omit<PrefixResult, 'sentences' | 'verdict'> = {
+    schema: 'first-token/prefix@1',
+    rule: { id: rule.id, name: rule.name, asOf: rule.asOf },
+    block: rule.block,
+    change,
+    countedBy: planned.countedBy,
+    salt: saltedBeside(context.target) ? 'beside' : 'first-bytes',
+    pairs: told.cold.length,
+    rows,
+    gain: gained === null ? null : { ms: gained.difference, low: gained.ci95[0], high: gained.ci95[1] },
+    hitRate: repeats.length === 0 ? null : { cached: sum(repeats.map(({ cached }) => cached ?? 0)), prompt: sum(repeats.map(({ sample }) => sample.promptTokens ?? 0)) },
+    prefillRate: median(told.cold.flatMap(({ sample }) => prefillRate(sample) ?? [])),
+    coldHits: cold.length === 0 ? null : { hits: cold.filter(({ cached }) => (cached ?? 0) > templateTokens).length, of: cold.length, most: Math.max(...cold.map(({ cached }) => cached ?? 0)) },
+    ...found,
+  };
+  return { ...numbers, verdict: verdictOf(numbers), sentences: sentencesOf(numbers, options) };
+}
+
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+
+function rowOf(kind: Kind, told: readonly Told[], failed: number, predicted: PrefixPrediction | null, block: number): PrefixRow {
+  const cached = told.flatMap(({ cached: tokens }) => tokens ?? []);
+  const waits = sorted(told.flatMap(({ sample }) => ttft(sample) ?? []));
+  const p50 = median(waits);
+  const [low, high] = orderStatisticInterval(waits, 0.5);
+  const promptTokens = median(told.flatMap(({ sample }) => sample.promptTokens ?? []));
+  return {
+    kind,
+    n: told.length,
+    failed,
+    promptTokens,
+    predicted: predicted === null || promptTokens === null ? predicted : scaled(predicted, promptTokens, block),
+    served: cached.length === 0 ? null : { p50: median(cached) ?? 0, min: Math.min(...cached), max: Math.max(...cached), n: cached.length, from: told.find(({ cached: tokens }) => tokens !== null)?.from ?? 'usage' },
+    ttft: p50 === null ? null : { p50, low, high },
+  };
+}
+
+/** A count that is not the server's own, brought to the prompt tokens that it reports: another vocabulary cuts all of the text about as much finer. */
+function scaled(prediction: PrefixPrediction, promptTokens: number, block: number): PrefixPrediction {
+  const { total, common, tokens } = prediction;
+  if (total === 0 || Math.abs(total - promptTokens) <= 1) return prediction;
+  const factor = promptTokens / total;
+  const most = common >= total ? promptTokens - 1 : promptTokens;
+  const whole = (n: number) => Math.floor(Math.min(most, Math.round(n * factor)) / block) * block;
+  return { total: promptTokens, common: Math.min(promptTokens, Math.round(common * factor)), tokens: tokens === 0 ? 0 : whole(tokens), why: prediction.why, exact: false };
+}
+
+/** Whether served is what was predicted: within one block, and within a tenth of the prompt where it was not counted by the server. */
+export function asPredicted(row: PrefixRow, block: number): 'yes' | 'less' | 'more' | 'unknown' {
+  if (row.predicted === null || row.served === null) return 'unknown';
+  const slack = Math.max(block, row.predicted.exact ? 1 : Math.max(templateTokens, 0.1 * row.predicted.total));
+  const apart = row.served.p50 - row.predicted.tokens;
+  return Math.abs(apart) <= slack ? 'yes' : apart < 0 ? 'less' : 'more';
+}
+
+function verdictOf({ rows, block, rule }: Omit<PrefixResult, 'sentences' | 'verdict'>): string {
+  const warm = rows.find(({ kind }) => kind === 'warm');
+  const changed = rows.find(({ kind }) => kind === 'changed');
+  if (warm === undefined || changed === undefined || warm.n + changed.n === 0) return 'Nothing was proven: no repeat was answered.';
+  if (warm.served === null && changed.served === null) return `Nothing was proven: the server does not say what it served from its cache.`;
+  const states = [warm, changed].map((row) => asPredicted(row, block));
+  const numbers = `the server took ${servedText(changed)} of a later request from its cache, and ${servedText(warm)} of the same one`;
+  if (states.includes('less')) return `Less than the rule of ${rule.name} lets expect: ${numbers}.`;
+  if (states.includes('more')) return `More than the rule of ${rule.name} lets expect: ${numbers}.`;
+  return states.every((state) => state === 'yes') ? `As predicted: ${numbers}.` : `${numbers.charAt(0).toUpperCase()}${numbers.slice(1)}.`;
+}
+
+function servedText({ served, predicted, promptTokens }: PrefixRow): string {
+  const of = promptTokens === null ? '' : ` of ${count(promptTokens)}`;
+  return `${served === null ? 'an unknown number' : count(served.p50)}${of} tokens${predicted === null ? '' : ` (predicted ${predicted.exact ? '' : 'about '}${count(predicted.tokens)})`}`;
+}
+
+function sentencesOf(result: Omit<PrefixResult, 'sentences' | 'verdict'>, { planned }: ProofOptions): string[] {
+  const { rule } = planned;
+  const { rows, gain, hitRate, block, coldHits, affinity, expiry } = result;
+  const row = (kind: Kind) => rows.find((one) => one.kind === kind);
+  const changed = row('changed')?.predicted;
+  const told = rows.find(({ served }) => served !== null)?.served?.from;
+  const out: string[] = [];
+  if (changed) {
+    const how = changed.exact ? 'counted by the server’s own tokenizer, chat template included' : 'counted from the text and scaled to the prompt tokens the server reports, so it is right to about a tenth';
+    out.push(`Predicted by the rule of ${rule.name} (as of ${rule.asOf}), ${how}. A later request (${result.change}): ${changed.why.includes('in common') ? '' : `${counted(changed.common, 'token')} in common, `}${changed.why}.`);
+    if (block > 1 && changed.common > 0) out.push(`${rule.name} keeps whole blocks of ${block} tokens: ${count(changed.common)} = ${count(Math.floor(changed.common / block))} × ${block} + ${changed.common % block}. The last token of a prompt is always computed again.`);
+  }
+  if (told === 'usage') out.push('Served is the server’s own answer (evidence level 4 of 5). TTFT only supports it (level 5): it is noisy.');
+  if (told === 'metrics') out.push('Served comes from the server’s counters before and after each request (evidence level 4 of 5), since the answers do not tell; it holds only while nobody else uses the server.');
+  if (told === undefined && row('cold')?.n) out.push(`The answers do not say how many prompt tokens were cached${rule.tell === null ? '' : `: ${rule.tell}`}. Only the latencies below speak, and they are noisy (evidence level 5 of 5).`);
+  if (gain !== null) out.push(gainSentence(gain, row('cold')?.n ?? 0));
+  if (hitRate !== null && hitRate.prompt > 0) out.push(`Repeats and later requests took ${outOf(hitRate.cached, hitRate.prompt)} prompt tokens from the cache.`);
+  if (result.prefillRate !== null) out.push(`Prefill without cached tokens: ${digits(result.prefillRate)} tokens/s.`);
+  const states = rows.map((one) => asPredicted(one, block));
+  if (states.includes('less')) out.push('Less than predicted: another replica answered (try --affinity), the blocks were evicted, or something changes that stands before the prompt (a date in the chat template, other tools).');
+  if (states.includes('more')) out.push('More than predicted: the server follows another rule (firstToken.endpoints › cache, --rule), or its own system prompt comes first.');
+  if (coldHits !== null && coldHits.hits > 0) out.push(`${outOf(coldHits.hits, coldHits.of)} requests that were made cold hit the cache all the same (up to ${counted(coldHits.most, 'token')}): what makes a request new is ignored, so their TTFT is not a cold one.`);
+  if (affinity !== null) out.push(affinitySentence(affinity));
+  if (expiry !== null && expiry.length > 0) out.push(expirySentence(expiry));
+  const lost = rows.reduce((total, { failed }) => total + failed, 0);
+  if (lost > 0) out.push(`${counted(lost, 'request')} of ${count(3 * planned.pairs.length)} failed and stand in no row.`);
+  return out;
+}
+
+function gainSentence(gain: NonNullable<PrefixResult['gain']>, n: number): string {
+  const sure = gain.low > 0;
+  return `The same prompt once more begins ${ms(Math.abs(gain.ms))} ${gain.ms >= 0 ? 'sooner' : 'later'} than cold (95 % between ${ms(gain.low)} and ${ms(gain.high)}, ${counted(n, 'pair')})${sure ? '' : '; with so few pairs, or so short a prompt, that may be chance'}.`;
+}
+
+function affinitySentence({ attempts, hits, of }: NonNullable<PrefixResult['affinity']>): string {
+  if (of === 0) return 'Affinity: the server does not say what it served from its cache.';
+  const list = attempts.map((cached, i) => `${i + 1}: ${cached === null ? '?' : count(cached)}`).join(', ');
+  const meaning = hits === of ? 'every repeat found its prefix' : 'some repeats went to a replica that had not seen the prefix: route by prefix or session';
+  return `Affinity: ${outOf(hits, of)} repeats of one prefix hit, ${meaning} (cached tokens by attempt: ${list}).`;
+}
+
+function expirySentence(expiry: NonNullable<PrefixResult['expiry']>): string {
+  const list = expiry.map(({ seconds, cached }) => `${digits(seconds)} s: ${cached === null ? 'not told' : counted(cached, 'token')}`).join(', ');
+  if (expiry.every(({ cached }) => cached === null)) return `Expiry: the answers do not say what was cached; TTFT after a wait of ${expiry.map(({ seconds, ttft: wait }) => `${digits(seconds)} s: ${wait === null ? 'none' : ms(wait)}`).join(', ')}.`;
+  const gone = expiry.find(({ cached }) => cached !== null && cached <= templateTokens);
+  return `Expiry, cached after a wait of ${list}. ${gone === undefined ? 'Nothing had expired.' : `After ${digits(gone.seconds)} s the prefix was gone.`}`;
+}

@@ -79,7 +79,7 @@ class BinsController extends CanvasController<BinsScene> {
 Chart.register(EcdfController, BinsController, LinearScale, LogarithmicScale);
 
 /** Lines of labels above the plot. */
-const labelLines = 2;
+const labelLines = 3;
 
 /** Dashed lines, each with a label above the plot; a label that would touch the one before it stands a line lower. */
 function drawMarks(ctx: CanvasRenderingContext2D, area: { left: number; right: number; top: number; bottom: number }, marks: readonly Mark[], x: (at: Milliseconds) => number, theme: Theme): void {
@@ -225,17 +225,18 @@ function scales(theme: Theme, x: { type: 'linear' | 'logarithmic'; min: number; 
   return {
     x: {
       type: x.type, min: x.min, max: x.max, border: { color: theme.grid }, grid: { display: false },
-      ticks: { ...ticks, autoSkipPadding: 16, includeBounds: false, callback: (value: number | string) => tickText(Number(value), x.type) }, title: { display: true, text: x.title, color: theme.muted, font, padding: 0 },
+      ticks: { ...ticks, autoSkipPadding: 16, includeBounds: false, callback: (value: number | string) => digits(Number(value)) },
+      ...(x.type === 'logarithmic' ? { afterBuildTicks: (axis: { ticks: { value: number }[] }) => { axis.ticks = logarithmicTicks(x.min, x.max); } } : {}), title: { display: true, text: x.title, color: theme.muted, font, padding: 0 },
     },
     y: { type: 'linear', min: 0, max: y.max, border: { display: false }, grid: { color: theme.grid, tickLength: 0 }, ticks: { ...ticks, maxTicksLimit: 4, ...(y.step === undefined ? {} : { stepSize: y.step }), padding: 6, includeBounds: false, callback: (value: number | string) => y.text(Number(value)) } },
   };
 }
 
-/** On a logarithmic axis only 1, 2 and 5 of each decade are named. */
-function tickText(value: number, type: 'linear' | 'logarithmic'): string {
-  if (type === 'logarithmic') {
-    const lead = value / 10 ** Math.floor(Math.log10(value) + 1e-9);
-    if (![1, 2, 5].some((step) => Math.abs(lead - step) < 1e-6)) return '';
+/** On a logarithmic axis 1, 2 and 5 of each decade have a label. */
+function logarithmicTicks(min: number, max: number): { value: number }[] {
+  const ticks: { value: number }[] = [];
+  for (let decade = 10 ** Math.floor(Math.log10(min)); decade <= max; decade *= 10) {
+    for (const step of [1, 2, 5]) if (step * decade >= min && step * decade <= max) ticks.push({ value: step * decade });
   }
-  return digits(value);
+  return ticks;
 }

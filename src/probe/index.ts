@@ -9,6 +9,7 @@ import { shiftSample, type Milliseconds, type Sample } from '../report/sample';
 import { percentile, sorted } from '../report/statistics';
 import { now } from './clock';
 import type { Decoded } from './decode';
+import { createAnswerCheck, type AnswerCheck } from './answerCheck';
 import { detect, type Detection } from './detect';
 import { dialects } from './dialect/index';
 import type { DialectId } from './dialect/dialect';
@@ -139,8 +140,9 @@ async function* measure(job: ProbeJob, plan: ProbePlan, target: Target, detectio
         yield value;
         continue;
       }
-      await record.add(value.sample, value.decoded);
-      yield { type: 'sample', sample: value.sample, decoded: value.decoded, tape: value.tape, report: record.recent() };
+      const sample = record.checked(value.sample, value.decoded);
+      await record.add(sample, value.decoded);
+      yield { type: 'sample', sample, decoded: value.decoded, tape: value.tape, report: record.recent() };
     }
   } finally {
     // Reached early when the consumer goes away: the run is ended too.
@@ -251,7 +253,8 @@ class ScenarioCourse {
           yield this.#live(value);
           continue;
         }
-        const { sample, decoded, tape } = value;
+        const { decoded, tape } = value;
+        const sample = this.#record.checked(value.sample, decoded);
         own.push(sample);
         if (step.keepText) texts.set(sample.id, decoded.text);
         const placed = { ...this.#placed(sample, tape.phases.start - sample.start), labels: { step: step.name, ...sample.labels } };
@@ -304,7 +307,7 @@ class RunRecord {
   readonly #more: Readonly<Record<string, unknown>>;
   readonly #answers: { [id: string]: { text: string; reasoning: string } } = {};
   readonly valid = new Map<string, boolean>();
-  readonly #pattern: RegExp | null;
+  readonly #check: AnswerCheck | null;
   readonly #path: string;
   #alpn: string | null = null;
   #clockErrors: readonly Milliseconds[] = [];
@@ -318,7 +321,7 @@ class RunRecord {
     this.#target = target;
     this.#more = more;
     this.#plan = summarisePlan(scenario, job.settings, job.prompt, job.promptName, { slo: job.slo, objective: job.objective, readerPace: job.readerPace });
-    this.#pattern = job.slo.valid && 'pattern' in job.slo.valid ? new RegExp(job.slo.valid.pattern, 'u') : null;
+    this.#check = createAnswerCheck(job.slo.valid);
     const { url } = target.dialect.request({ url: target.endpoint.url, model: target.model, prompt: job.prompt, maxTokens: job.settings.maxTokens, ask: new Set(), body: {}, headers: {}, key: null });
     this.#path = displayUrl(url).slice(originOf(url).length) || '/';
   }
@@ -331,10 +334,17 @@ class RunRecord {
     }
   }
 
+  /** An answer that came but fails its check has the outcome `invalid`: it enters no latency and counts against the SLO. */
+  checked(sample: Sample, decoded: Decoded): Sample {
+    if (!this.#check || (sample.outcome.kind !== 'ok' && sample.outcome.kind !== 'not-streaming')) return sample;
+    const why = this.#check(decoded.text);
+    this.valid.set(sample.id, why === null);
+    return why === null ? sample : { ...sample, outcome: { kind: 'invalid', message: why } };
+  }
+
   async add(sample: Sample, decoded: Decoded): Promise<void> {
     this.samples.push(sample);
     this.#alpn ??= sample.connection.alpn;
-    if (this.#pattern && decoded.outcome.kind === 'ok') this.valid.set(sample.id, this.#pattern.test(decoded.text));
     if (this.#job.keepText) this.#answers[sample.id] = { text: decoded.text, reasoning: decoded.reasoning };
     await this.#write(() => this.#job.reportFile?.sample(sample));
   }
@@ -471,13 +481,7 @@ function checkSlo(slo: Slo): void {
     if (value !== undefined && !(typeof value === 'number' && value > 0)) throw new PlanError(`firstToken.slo.${name} (--slo-${name}) must be a number of ms above 0; it is ${JSON.stringify(value)}.`, 'firstToken.slo');
   }
   if (!(slo.attainment >= 0 && slo.attainment <= 1)) throw new PlanError(`firstToken.slo.attainment must be from 0 to 1; it is ${JSON.stringify(slo.attainment)}.`, 'firstToken.slo');
-  if (slo.valid && 'pattern' in slo.valid) {
-    try {
-      new RegExp(slo.valid.pattern, 'u');
-    } catch (error) {
-      throw new PlanError(`firstToken.slo.valid.pattern is not a regular expression: ${(error as Error).message}.`, 'firstToken.slo');
-    }
-  }
+  createAnswerCheck(slo.valid);
 }
 
 function metricsPage(job: ProbeJob, target: Target, detection: Detection | null, side: Recorder): { readonly url: string; readonly read: () => Promise<string | null> } | null {

@@ -48,6 +48,7 @@ try {
   tier('lint', node, [bin(['eslint', 'bin', 'eslint.js']), '.', '--max-warnings=0', '--cache', '--cache-location', path.join(root, 'node_modules', '.cache', 'eslint')]);
   tier('types', node, [bin(['typescript', 'bin', 'tsc']), '--noEmit', '-p', 'tsconfig.json']);
   tier('types of the webview', node, [bin(['typescript', 'bin', 'tsc']), '--noEmit', '-p', 'webview/tsconfig.json']);
+  tier('types of the webview tests', node, [bin(['typescript', 'bin', 'tsc']), '--noEmit', '-p', 'test/unit/webview/tsconfig.json']);
   tier('unit', node, [bin(['mocha', 'bin', 'mocha.js']), 'test/unit/**/*.test.ts', '--reporter', 'test/host/reporter.cjs']);
   for (const [name, script] of [['editor', 'test/editor/run.mjs'], ['ui', 'test/ui/run.mjs']]) {
     if (existsSync(path.join(root, script))) tier(name, node, [script]);

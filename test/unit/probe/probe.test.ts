@@ -201,6 +201,7 @@ describe('a probe', () => {
     const good = endOf(await events(await job(url, { settings, slo: { valid: { pattern: '^word1 ' }, attainment: 0.5 } }))).report;
     const bad = endOf(await events(await job(url, { settings, slo: { valid: { pattern: '^no' }, attainment: 0.5 } }))).report;
     assert.deepEqual([good.attainment?.good, bad.attainment?.good], [2, 0]);
+    assert.deepEqual([good.outcomes, bad.outcomes], [{ ok: 2 }, { invalid: 2 }]);
   });
 
   it('ends with what it has when cancelled, and closes its sockets', async () => {

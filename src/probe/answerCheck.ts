@@ -1,5 +1,5 @@
 /** `slo.valid`: whether an answer is what was asked for, by a regular expression or a JSON schema. */
-import { Validator, type Schema } from '@cfworker/json-schema';
+import { Validator } from '@cfworker/json-schema';
 import type { Slo } from '../report/report';
 import { PlanError } from './plan';
 
@@ -26,7 +26,7 @@ function bySchema(schema: unknown): AnswerCheck {
   if (schema === null || typeof schema !== 'object' || Array.isArray(schema)) throw new PlanError('firstToken.slo.valid.schema must be a JSON schema, an object such as { "type": "object" }.', 'firstToken.slo');
   let validator: Validator;
   try {
-    validator = new Validator(schema as Schema, '2020-12');
+    validator = new Validator(schema, '2020-12');
     validator.validate({});
   } catch (error) {
     throw new PlanError(`firstToken.slo.valid.schema cannot be used: ${(error as Error).message}.`, 'firstToken.slo');

@@ -6,3 +6,5 @@ export { prefixProof, type PrefixResult, type PrefixRow, type ProofOptions } fro
 export { type PlannedProof, type PrefixPrediction, type ProofSubject, type ProofTarget, type ProofWanted } from './prefixPrediction';
 export { batching, type BatchingOptions, type BatchingResult, type BatchingVerdict } from './batching';
 export { interference, type InterferenceOptions, type InterferenceResult, type InterferenceVerdict } from './interference';
+export { fairness, type FairnessOptions, type FairnessResult, type FairnessVerdict, type TenantLoad } from './fairness';
+export { overload, type OverloadOptions, type OverloadResult, type OverloadVerdict } from './overload';

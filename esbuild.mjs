@@ -37,6 +37,7 @@ const targets = [
   { in: 'src/prompt/index.ts', out: 'prompt', budgetKB: 350, ...host },
   { in: 'src/prompt/tokenizer.ts', out: 'tokenizer', ...host },
   { in: 'src/prompt/format/code.ts', out: 'code', ...host },
+  { in: 'src/editor/prefixThread.ts', out: 'prefix', ...host },
   { in: 'src/simulator/server.ts', out: 'simulator', ...host },
   { in: 'src/cli.ts', out: 'cli', ...host, banner: { js: '#!/usr/bin/env node' } },
   { in: 'webview/main.ts', out: 'webview', budgetKB: 220, platform: 'browser', format: 'iife', target: 'chrome132', plugins: [leanChart] },

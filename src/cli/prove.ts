@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { prefixProof, prepareProof, type PrefixResult, type PrefixRow, type ProbeJob, type ProofSubject, type ProofTarget } from '../probe/index';
 import { asPredicted } from '../probe/scenario/prefix';
+import { proofPair, ruleArithmetic } from '../prompt/proofPair';
 import { interval } from '../report/format';
 import { oneOf, parse, UsageError, wholeNumber, type Command, type CommandContext } from './command';
 import { numberList, runExperiment, scenarioOptions, scenarioUsage } from './scenario';
@@ -43,7 +44,6 @@ ${scenarioUsage}`,
 /** Renders and judges the file once the endpoint is known. */
 async function subjectOf(file: string, { cwd }: CommandContext, given: { readonly rule: string | undefined; readonly scope: (typeof scopes)[number] | undefined }): Promise<(job: ProbeJob) => (target: ProofTarget) => Promise<ProofSubject>> {
   const prompt = await import('../prompt/index');
-  const { proofPair, ruleArithmetic } = await import('../prompt/proofPair');
   if (given.rule !== undefined && !prompt.ruleIds().includes(given.rule)) throw new UsageError(`--rule takes ${prompt.ruleIds().join(', ')}; got "${given.rule}".`);
   const prefix = (readWorkspaceSettings(cwd).values['prefix'] ?? {}) as { readonly scope?: (typeof scopes)[number]; readonly variables?: Record<string, string>; readonly rules?: unknown };
   const full = path.resolve(cwd, file);

@@ -17,6 +17,7 @@ import { saveTape } from './saveTape';
 import { createHandlers } from './handlers';
 import { createLog } from './log';
 import { commandIds, section, type ContextKeys } from './manifest';
+import { createPrefix } from './prefix';
 import { createProbing } from './probing';
 import { showProgressWithoutPanel } from './progress';
 import { createPromptLenses, isPromptFile } from './promptLenses';
@@ -102,12 +103,13 @@ function compose(context: vscode.ExtensionContext) {
       },
     }),
   );
-  const lenses = keep(createPromptLenses({ settings: () => settings, results, runs, endpointName: () => endpoints.selected()?.endpoint.name ?? null }));
+  const lenses = keep(createPromptLenses({ settings: () => settings, results, runs, endpointName: () => endpoints.selected()?.endpoint.name ?? null, withoutPrompt: (document) => prefix.withoutPrompt(document) }));
+  const prefix = keep(createPrefix({ settings: () => settings, endpoints, memory, probing, dialogs, log, workspaceState: context.workspaceState, script: own('prefix.js'), extensionUri: context.extensionUri, setScanning: (on) => setContext('firstToken.scanning', on) }));
   const statusBar = keep(createStatusBar({ endpoints, runs, results }));
   const views = keep(registerViews({ endpoints, store: () => store }));
   keep(showProgressWithoutPanel({ runs, panels }));
 
-  const handlers: CommandHandlers = createHandlers({ settings: () => settings, endpoints, secrets, demo, probing, memory, runs, panels, store, dialogs, log, loadEngine, exporter: (report, format) => exporters[format](report) });
+  const handlers: CommandHandlers = { ...prefix.handlers, ...createHandlers({ settings: () => settings, endpoints, secrets, demo, probing, memory, runs, panels, store, dialogs, log, loadEngine, exporter: (report, format) => exporters[format](report) }) };
   keep(registerCommands(handlers, { log, dialogs }));
 
   const command = (id: string, ...args: unknown[]) => void vscode.commands.executeCommand(id, ...args);
@@ -144,6 +146,7 @@ function compose(context: vscode.ExtensionContext) {
       for (const { oldUri, newUri } of files) {
         renamed.set(oldUri.toString(), newUri.toString());
         void results.move(oldUri.toString(), newUri.toString()).then(() => lenses.refresh());
+        void prefix.renamed(oldUri.toString(), newUri.toString());
       }
     }),
   );
@@ -157,7 +160,9 @@ function compose(context: vscode.ExtensionContext) {
   );
   async function remember({ report, request }: Run): Promise<void> {
     const uri = request.source && (renamed.get(request.source.uri) ?? request.source.uri);
-    await results.set(uri, promptResult(report, request.source?.textHash ?? ''));
+    // An experiment mixes cold and warm requests: its numbers are not those of a plain probe of the file.
+    if (report.scenario === undefined) await results.set(uri, promptResult(report, request.source?.textHash ?? ''));
+    await prefix.measured(report, uri, request.source?.textHash ?? '');
     lenses.refresh();
     statusBar.update();
     await store.tidy(settings.reports.keep);
@@ -183,17 +188,23 @@ function compose(context: vscode.ExtensionContext) {
       showProblems(settings);
       endpoints.refresh();
       lenses.refresh();
+      prefix.refresh();
       updateContext();
     }),
   );
-  keep(endpoints.onDidChange(() => lenses.refresh()));
+  keep(
+    endpoints.onDidChange(() => {
+      lenses.refresh();
+      prefix.refresh();
+    }),
+  );
   keep(vscode.window.onDidChangeActiveTextEditor(updateContext));
   updateContext();
   reportsChanged();
   showProblems(settings);
   void store.tidy(settings.reports.keep).catch((error: unknown) => log.warn(String(error)));
 
-  return { dialogs, log, secrets, endpoints, demo, runs, store, panels, lenses, results, handlers, probing, settings: () => settings };
+  return { dialogs, log, secrets, endpoints, demo, runs, store, panels, lenses, results, handlers, probing, prefix, settings: () => settings };
 }
 
 const exporters = { json: toJson, csv: samplesToCsv, markdown: toMarkdown } as const;

@@ -14,6 +14,7 @@ import { exportReport, type ExportFormat } from './exportReport';
 import { Failure } from './failure';
 import type { Log } from './log';
 import { section } from './manifest';
+import type { PrefixCommand } from './prefix';
 import { builtInName, builtInPrompt } from './promptText';
 import { readDocument, type Probing } from './probing';
 import { loadById, loadFile, pickReport, reportIn } from './reportPicker';
@@ -41,7 +42,7 @@ export interface HandlerParts {
 }
 
 /** Every command in a few lines: what it takes from the palette, a menu or a lens, and whom it asks. */
-export function createHandlers(parts: HandlerParts): CommandHandlers {
+export function createHandlers(parts: HandlerParts): Omit<CommandHandlers, PrefixCommand> {
   const { endpoints, dialogs, runs, panels, store, probing, demo } = parts;
 
   /** The report a menu item, an argument or the active panel names; else the last one; else the user's choice. */

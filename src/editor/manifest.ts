@@ -20,6 +20,16 @@ export const commandIds = {
   showLog: 'firstToken.showLog',
   editEndpoints: 'firstToken.editEndpoints',
   deleteReport: 'firstToken.deleteReport',
+  prove: 'firstToken.prove',
+  selectCacheRule: 'firstToken.selectCacheRule',
+  compareRenders: 'firstToken.compareRenders',
+  compareRequests: 'firstToken.compareRequests',
+  sinceLastCommit: 'firstToken.sinceLastCommit',
+  scanPrompts: 'firstToken.scanPrompts',
+  stopScan: 'firstToken.stopScan',
+  goToBreaker: 'firstToken.goToBreaker',
+  explainFinding: 'firstToken.explainFinding',
+  classifyVariable: 'firstToken.classifyVariable',
 } as const;
 
 /** A command id of ours. */
@@ -46,6 +56,8 @@ export interface ContextKeys {
   readonly 'firstToken.hasReports': boolean;
   /** The active editor shows a prompt file. */
   readonly 'firstToken.promptFile': boolean;
+  /** The prompt files of the workspace are being searched. */
+  readonly 'firstToken.scanning': boolean;
 }
 
 /** All context keys; the compiler sees to it that none is missing. */
@@ -55,10 +67,11 @@ export const contextKeys = Object.keys({
   'firstToken.hasEndpoints': true,
   'firstToken.hasReports': true,
   'firstToken.promptFile': true,
+  'firstToken.scanning': true,
 } satisfies Record<keyof ContextKeys, true>) as readonly (keyof ContextKeys)[];
 
 /** View ids. */
-export const viewIds = { endpoints: 'firstToken.endpoints', reports: 'firstToken.reports' } as const;
+export const viewIds = { endpoints: 'firstToken.endpoints', prompts: 'firstToken.prompts', reports: 'firstToken.reports' } as const;
 
 /** Type of the report panel, for its serializer. */
 export const panelType = 'firstToken.report';

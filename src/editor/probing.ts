@@ -24,6 +24,8 @@ export interface Probing {
   spotCheck(endpointName: string | null): Promise<Report>;
   /** A run as it was, with the settings of now. */
   again(request: RunRequest): Promise<Report>;
+  /** An experiment with a document, of up to so many requests. */
+  experiment(document: vscode.TextDocument, what: { readonly requests: number; readonly scenario: NonNullable<RunRequest['scenario']> }): Promise<Report>;
   /** The engine's job for one prompt, without starting it: for the test request and Copy as cURL. */
   job(choice: ChoosableEndpoint, prompt: ChatPrompt, promptName: string, settings: ProbeSettings): Promise<RunRequest['job']>;
 }
@@ -72,11 +74,11 @@ export function createProbing(parts: ProbingParts): Probing {
     };
   }
 
-  async function start(choice: ChoosableEndpoint, text: { readonly prompt: ChatPrompt; readonly unrendered: readonly string[]; readonly name: string; readonly source: RunRequest['source'] }, probe: ProbeSettings): Promise<Report> {
+  async function start(choice: ChoosableEndpoint, text: { readonly prompt: ChatPrompt; readonly unrendered: readonly string[]; readonly name: string; readonly source: RunRequest['source'] }, probe: ProbeSettings, scenario?: RunRequest['scenario']): Promise<Report> {
     await onlyOne();
     await askFor(choice, probe);
     const made = { ...(await job(choice, text.prompt, text.name, probe)), unrendered: text.unrendered };
-    return await parts.runs.start({ job: made, endpointName: choice.endpoint.name, promptName: text.name, source: text.source });
+    return await parts.runs.start({ job: made, endpointName: choice.endpoint.name, promptName: text.name, source: text.source, ...(scenario ? { scenario } : {}) });
   }
 
   /** While a probe runs, the user chooses: stop it, wait for it, or leave it be. */
@@ -113,6 +115,15 @@ export function createProbing(parts: ProbingParts): Probing {
       const read = selected === null ? await readDocument(document) : plainPrompt(text);
       return await start(choice, { ...read, name: selected === null ? name : vscode.l10n.t('{0} (selection)', name), source }, parts.settings().probe);
     },
+    async experiment(document, { requests, scenario }) {
+      requireTrust();
+      const choice = parts.endpoints.required();
+      const name = vscode.workspace.asRelativePath(document.uri, false);
+      const text = document.getText();
+      checkPrompt(text, name);
+      const source = { uri: document.uri.toString(), textHash: hashOf(text) };
+      return await start(choice, { ...(await readDocument(document)), name, source }, { ...parts.settings().probe, requests, warmup: 0, concurrency: 1, maxTokens: 8 }, scenario);
+    },
     async spotCheck(endpointName) {
       requireTrust();
       const named = parts.endpoints.all().find(({ endpoint }) => endpoint.name === endpointName);
@@ -124,7 +135,7 @@ export function createProbing(parts: ProbingParts): Probing {
       requireTrust();
       const choice = parts.endpoints.all().find(({ endpoint }) => endpoint.name === request.endpointName);
       if (!choice) throw new Failure(vscode.l10n.t('The endpoint {0} is no longer there. Choose another one and probe again.', request.endpointName), 'addEndpoint');
-      return await start(choice, { prompt: request.job.prompt, unrendered: request.job.unrendered, name: request.promptName, source: request.source }, request.job.settings);
+      return await start(choice, { prompt: request.job.prompt, unrendered: request.job.unrendered, name: request.promptName, source: request.source }, request.job.settings, request.scenario);
     },
   };
 }

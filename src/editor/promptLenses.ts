@@ -8,13 +8,13 @@ import type { Settings } from './settings';
 const largest = 2_000_000;
 
 /** The lenses above prompt files: the button, and the last run's numbers. */
-export function createPromptLenses(parts: { readonly settings: () => Settings; readonly results: PromptResults; readonly runs: Runs; readonly endpointName: () => string | null }): { refresh(): void; readonly provider: vscode.CodeLensProvider; dispose(): void } {
+export function createPromptLenses(parts: { readonly settings: () => Settings; readonly results: PromptResults; readonly runs: Runs; readonly endpointName: () => string | null; /** Code without a prompt in it gets no lens. */ readonly withoutPrompt?: (document: vscode.TextDocument) => boolean }): { refresh(): void; readonly provider: vscode.CodeLensProvider; dispose(): void } {
   const changed = new vscode.EventEmitter<void>();
   const provider: vscode.CodeLensProvider = {
     onDidChangeCodeLenses: changed.event,
     provideCodeLenses(document) {
       const { lens } = parts.settings();
-      if (!isPromptFile(document, parts.settings())) return [];
+      if (!isPromptFile(document, parts.settings()) || parts.withoutPrompt?.(document)) return [];
       const top = new vscode.Range(0, 0, 0, 0);
       const lenses: vscode.CodeLens[] = [];
       if (lens.probe) lenses.push(new vscode.CodeLens(top, probeLens(document)));

@@ -5,7 +5,7 @@ import type { LiveRow } from '../report/messages';
 import type { Report } from '../report/report';
 import type { Sample } from '../report/sample';
 import type * as engineModule from '../probe/index';
-import type { DialectId, ProbeJob, RunEvent } from '../probe/index';
+import type { DialectId, ProbeJob, RunEvent, Scenario } from '../probe/index';
 import type { ReportSink } from '../probe/reportSink';
 import { Failure } from './failure';
 
@@ -19,6 +19,8 @@ export interface RunRequest {
   readonly promptName: string;
   /** The document, for its lens; null for the built-in prompt. `text` tells whether it has been edited since. */
   readonly source: { readonly uri: string; readonly textHash: string } | null;
+  /** For an experiment: makes it once the run has begun. Absent for a plain probe. */
+  readonly scenario?: (engine: Engine, job: ProbeJob, signal: AbortSignal) => Promise<Scenario<unknown>>;
 }
 
 /** A run while it lasts, and after. Fields change; `Runs.onDidChange` says when. */
@@ -97,7 +99,9 @@ export function createRuns(parts: { readonly loadEngine: () => Promise<Engine>; 
     const reportFile = lateFile(engine, (report) => parts.store.fileFor(report));
     let state: MutableRun | null = null;
     try {
-      for await (const event of engine.probe({ ...request.job, reportFile }, signal)) {
+      const job = { ...request.job, reportFile };
+      const events = request.scenario ? engine.measureScenario(job, await request.scenario(engine, job, signal), signal) : engine.probe(job, signal);
+      for await (const event of events) {
         state = apply(state, event, request);
         current = state;
         starting = null;

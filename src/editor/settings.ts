@@ -31,7 +31,15 @@ const shapes = {
   reports: v.object({ keepText: v.boolean(), keepTextDays: count(1, 365), keep: count(1, 10_000) }),
   promptFiles: v.array(v.string()),
   readerPace: v.pipe(v.number(), v.minValue(1), v.maxValue(10_000)),
-  lens: v.object({ probe: v.boolean(), result: v.boolean(), cache: v.boolean() }),
+  lens: v.object({ probe: v.boolean(), result: v.boolean(), cache: v.boolean(), breakers: v.boolean(), line: v.boolean() }),
+  prefix: v.object({
+    scope: v.picklist(['conversation', 'user', 'everyone']),
+    variables: v.record(v.string(), v.picklist(['constant', 'deploy', 'session', 'day', 'minute', 'request', 'unknown'])),
+    minLostTokens: count(0, 1_000_000),
+    rules: v.record(v.string(), v.unknown()),
+    tokenizer: v.string(),
+    chatTemplate: v.string(),
+  }),
   network: v.object({
     proxy: v.pipe(v.string(), v.check(isProxy, 'is neither vscode, env, none nor the http(s) URL of a proxy')),
     http2: v.boolean(),
@@ -51,6 +59,7 @@ export interface Settings {
   readonly promptFiles: readonly string[];
   readonly readerPace: number;
   readonly lens: Read<'lens'>;
+  readonly prefix: Read<'prefix'>;
   readonly network: Read<'network'>;
   readonly editorNetwork: EditorNetwork;
   readonly problems: readonly SettingProblem[];
@@ -78,6 +87,7 @@ export function readSettings(): Settings {
     promptFiles: read('promptFiles'),
     readerPace: read('readerPace'),
     lens: read('lens'),
+    prefix: read('prefix'),
     network: read('network'),
     editorNetwork: readEditorNetwork(),
     problems,

@@ -5,7 +5,7 @@ import { openFile, parts, setUser, config } from '../extensionUnderTest';
 
 async function lensTitles(document: vscode.TextDocument): Promise<string[]> {
   const lenses = await vscode.commands.executeCommand<vscode.CodeLens[]>('vscode.executeCodeLensProvider', document.uri, 100);
-  return lenses.flatMap(({ command }) => (command?.command.startsWith('firstToken.') ? [command.title] : []));
+  return lenses.flatMap(({ command }) => (['firstToken.probePrompt', 'firstToken.stop', 'firstToken.openReport'].includes(command?.command ?? '') ? [command!.title] : []));
 }
 
 const result = (textHash: string) => ({ reportId: 'r1', at: new Date().toISOString(), textHash, endpoint: 'h200', lens: 'TTFT 212 ms (p99 410) · 31 tok/s · meets SLO', status: 'h200: 212 ms · 31 tok/s', sentence: 'Meets the chat SLO.' });

@@ -2,6 +2,8 @@
 import { exitCode, UsageError, type Command } from './cli/command';
 import { decodeCommand } from './cli/decode';
 import { lintCommand } from './cli/lint';
+import { handOverCommand } from './cli/handOver';
+import { batchingCommand, fairnessCommand, interferenceCommand, overloadCommand } from './cli/detectors';
 import { guardStdout, note, print } from './cli/output';
 import { probeCommand } from './cli/probe';
 import { proveCommand } from './cli/prove';
@@ -15,10 +17,15 @@ const commands: Readonly<Record<string, Command>> = {
   probe: probeCommand,
   sweep: sweepCommand,
   rate: rateCommand,
+  batching: batchingCommand,
+  interference: interferenceCommand,
+  fairness: fairnessCommand,
+  overload: overloadCommand,
   prove: proveCommand,
   lint: lintCommand,
   show: showCommand,
   decode: decodeCommand,
+  'hand-over': handOverCommand,
   simulate: simulateCommand,
 };
 

@@ -98,7 +98,8 @@ export async function createJob(context: CommandContext, target: CliTarget, prom
   };
 }
 
-async function readPrompt(file: string | null, cwd: string): Promise<{ readonly prompt: ChatPrompt; readonly name: string; readonly unrendered: readonly string[] }> {
+/** The prompt of a file, rendered with its own samples; the built-in one without a file. Throws a UsageError for what cannot be read. */
+export async function readPrompt(file: string | null, cwd: string): Promise<{ readonly prompt: ChatPrompt; readonly name: string; readonly unrendered: readonly string[] }> {
   if (file === null) return { prompt: builtInPrompt, name: 'built-in', unrendered: [] };
   let bytes: Buffer;
   try {

@@ -103,7 +103,8 @@ export function seedIn(values: ScenarioValues): number {
   return wholeNumber('--seed', text(values, 'seed'), { min: 0, max: 2 ** 31 }) ?? 1;
 }
 
-function slo(values: ScenarioValues): Partial<Slo> {
+/** The limits that the flags give, to lay over the settings'. */
+export function sloFlags(values: ScenarioValues): Partial<Slo> {
   const attainment = positive(values, 'attainment');
   const limits = { ttft: positive(values, 'slo-ttft'), tpot: positive(values, 'slo-tpot'), total: positive(values, 'slo-total'), attainment };
   return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
@@ -204,7 +205,7 @@ export async function scenarioJob(values: ScenarioValues, context: CommandContex
     };
     const flags = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
     const { job, file } = await createJob(context, target, promptFile, flags, oneOf('--objective', text(values, 'objective'), ['chat', 'batch'] as const), text(values, 'save'));
-    return { job: { ...job, slo: { ...job.slo, ...slo(values) } }, file, stop: () => target.stop() };
+    return { job: { ...job, slo: { ...job.slo, ...sloFlags(values) } }, file, stop: () => target.stop() };
   } catch (error) {
     await target.stop();
     throw error;

@@ -101,6 +101,11 @@ const definitions: readonly Definition[] = [
   },
 ];
 
+/** What a tool counts differently, in one or two sentences. */
+export function noteOn(tool: Tool): string {
+  return definitions.find((definition) => definition.tool === tool)!.note;
+}
+
 /** Gap and tokens of each visible frame behind the first. */
 function visibleFrames(s: Sample): [gap: Milliseconds, tokens: number][] {
   const frames = s.deltas.filter((delta) => delta[1] === 'text');

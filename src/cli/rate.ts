@@ -1,7 +1,7 @@
 import { rate, type RateResult } from '../probe/index';
 import { outOf } from '../report/format';
 import { oneOf, parse, wholeNumber, type Command } from './command';
-import { numberList, positive, runExperiment, scenarioOptions, scenarioUsage, seedIn, workloadOf, workloadOptions, workloadUsage } from './scenario';
+import { experimentArgs, numberList, positive, runExperiment, scenarioOptions, scenarioUsage, seedIn, workloadOf, workloadOptions, workloadUsage } from './scenario';
 import { alignedTable, number } from './scenarioText';
 
 /** `first-token rate`: open loop, and the rate that can be sustained. */
@@ -21,7 +21,7 @@ ${workloadUsage}
 
 ${scenarioUsage}`,
   async run(context) {
-    const { values, positionals } = parse(context.args, { ...scenarioOptions, ...workloadOptions, rates: { type: 'string' }, arrivals: { type: 'string' }, duration: { type: 'string' }, most: { type: 'string' }, within: { type: 'string' }, tolerance: { type: 'string' }, 'most-in-flight': { type: 'string' } }, { most: 1, what: 'one prompt file' });
+    const { values, positionals } = parse(experimentArgs(context.args), { ...scenarioOptions, ...workloadOptions, rates: { type: 'string' }, arrivals: { type: 'string' }, duration: { type: 'string' }, most: { type: 'string' }, within: { type: 'string' }, tolerance: { type: 'string' }, 'most-in-flight': { type: 'string' } }, { most: 1, what: 'one prompt file' });
     const within = positive(values, 'within');
     const options = {
       arrivals: oneOf('--arrivals', values.arrivals, ['constant', 'poisson'] as const) ?? 'poisson',

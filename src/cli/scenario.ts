@@ -183,6 +183,19 @@ export interface Experiment<Result extends ScenarioResult> {
   readonly missed?: (result: Result) => boolean;
 }
 
+/** The arguments of an experiment, ready to be parsed: the value of `--lab` begins with a dash, which only an equals sign makes a value. */
+export function experimentArgs(args: readonly string[]): string[] {
+  const all: string[] = [];
+  for (let i = 0; i < args.length; i += 1) {
+    const next = args[i + 1];
+    if (args[i] === '--lab' && next !== undefined) {
+      all.push(`--lab=${next}`);
+      i += 1;
+    } else all.push(args[i]!);
+  }
+  return all;
+}
+
 /** Splits `--lab` as a shell would, quotes included. */
 function labFlags(values: ScenarioValues, own: readonly string[]): string[] {
   const given = text(values, 'lab');

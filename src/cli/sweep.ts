@@ -1,7 +1,7 @@
 import { sweep, type SweepResult } from '../probe/index';
 import { outOf } from '../report/format';
 import { parse, wholeNumber, type Command } from './command';
-import { numberList, positive, runExperiment, scenarioOptions, scenarioUsage, workloadOf, workloadOptions, workloadUsage } from './scenario';
+import { experimentArgs, numberList, positive, runExperiment, scenarioOptions, scenarioUsage, workloadOf, workloadOptions, workloadUsage } from './scenario';
 import { alignedTable, bar, number } from './scenarioText';
 
 /** Seconds a sweep of the demo may take. */
@@ -21,7 +21,7 @@ ${workloadUsage}
 
 ${scenarioUsage}`,
   async run(context) {
-    const { values, positionals } = parse(context.args, { ...scenarioOptions, ...workloadOptions, steps: { type: 'string' }, most: { type: 'string' }, within: { type: 'string' }, tolerance: { type: 'string' } }, { most: 1, what: 'one prompt file' });
+    const { values, positionals } = parse(experimentArgs(context.args), { ...scenarioOptions, ...workloadOptions, steps: { type: 'string' }, most: { type: 'string' }, within: { type: 'string' }, tolerance: { type: 'string' } }, { most: 1, what: 'one prompt file' });
     const list = numberList(values, 'steps');
     const most = wholeNumber('--most', values.most, { min: 1, max: 1000 }) ?? 256;
     const within = positive(values, 'within') ?? (values.demo ? demoSeconds : undefined);

@@ -35,7 +35,7 @@ export interface BatchingEvidence {
   /** The wait of the third as a share of what was left of the long one: 0 joins at once, 1 waits for its end. */
   readonly thirdWaitShare: number | null;
   /** Requests are computed one after the other, never together. */
-  readonly oneAtATime: boolean | null;
+  readonly oneByOne: boolean | null;
   /** How long an idle server waits for company. */
   readonly windowMs: Milliseconds | null;
   /** Answers to a steady stream of requests come in steps of this distance. */
@@ -61,7 +61,7 @@ type MutableEvidence = { -readonly [K in keyof BatchingEvidence]: BatchingEviden
 
 function* detecting(options: BatchingOptions, context: ScenarioContext): Steps<BatchingResult> {
   const { prompt, short, long, trials } = options;
-  const evidence: MutableEvidence = { trials, streams: null, shortAloneMs: null, longAloneMs: null, shortTogetherMs: null, longTogetherMs: null, shortReturnedBeforeLong: null, thirdFirstTokenMs: null, thirdStartedBeforeLongEnded: null, thirdWaitShare: null, oneAtATime: null, windowMs: null, periodMs: null, reason: null };
+  const evidence: MutableEvidence = { trials, streams: null, shortAloneMs: null, longAloneMs: null, shortTogetherMs: null, longTogetherMs: null, shortReturnedBeforeLong: null, thirdFirstTokenMs: null, thirdStartedBeforeLongEnded: null, thirdWaitShare: null, oneByOne: null, windowMs: null, periodMs: null, reason: null };
   const end = (verdict: BatchingVerdict, stopped: string | null = null) => ({ result: resultOf(verdict, { ...evidence }, stopped), shown: null });
   const plan = (shots: readonly Shot[], concurrency = 1) => stepPlan(context, 'batching', { shots, concurrency });
 
@@ -79,7 +79,7 @@ function* detecting(options: BatchingOptions, context: ScenarioContext): Steps<B
   const window: Window = { joined: 0, apart: shortAlone };
   const opening = yield { name: 'window-1', plan: plan([...pairs(options, 0, window, shortAlone), ...four(options, shortAlone)], 4), soFar: end('unclear').result, shown: null };
   readPairs(window, opening.samples);
-  evidence.oneAtATime = serial(opening.samples, shortAlone);
+  evidence.oneByOne = serial(opening.samples, shortAlone);
   if (opening.stopped) return end('unclear', opening.stopped.detail);
 
   const together = yield { name: 'together', plan: plan(trios(options, shortAlone, longAlone), 3), soFar: end('unclear').result, shown: null };
@@ -254,7 +254,7 @@ function sentences(verdict: BatchingVerdict, e: BatchingEvidence, stopped: strin
     case 'continuous':
       return [`Batching is continuous: a short answer comes back when it is done, and a request that arrives later starts at once.`, `${together} A third request had its first token after ${t(e.thirdFirstTokenMs)}, while the long one still ran.`];
     case 'request-level':
-      return e.oneAtATime === true
+      return e.oneByOne === true
         ? ['The server computes one request at a time: everyone waits for all who came before.', `${together} Raise the number of parallel slots (vLLM --max-num-seqs, llama.cpp --parallel, OLLAMA_NUM_PARALLEL).`]
         : ['Batching is request-level: a batch ends as a whole, so short answers wait for the longest and newcomers for the next batch.', `${together} A third request waited ${t(e.thirdFirstTokenMs)} for its first token. A server with continuous batching would return the short answer at once.`];
     case 'timed':

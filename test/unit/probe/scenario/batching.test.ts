@@ -33,7 +33,7 @@ describe('batching', () => {
     assert.deepEqual([continuous.streams, continuous.shortReturnedBeforeLong, continuous.thirdStartedBeforeLongEnded], [true, true, true]);
     const closed = inLab(scenario, '--policy request-level').result.evidence;
     assert.ok(Math.abs(closed.shortTogetherMs! - closed.longTogetherMs!) < 1);
-    assert.deepEqual([closed.streams, closed.shortReturnedBeforeLong, closed.thirdStartedBeforeLongEnded, closed.oneAtATime], [false, false, false, false]);
+    assert.deepEqual([closed.streams, closed.shortReturnedBeforeLong, closed.thirdStartedBeforeLongEnded, closed.oneByOne], [false, false, false, false]);
   });
 
   it('measures the window of a timed batcher within 5 %, and its period', () => {
@@ -45,7 +45,7 @@ describe('batching', () => {
   });
 
   it('tells one at a time from a batch', () => {
-    assert.equal(inLab(scenario, '--max-running 1').result.evidence.oneAtATime, true);
+    assert.equal(inLab(scenario, '--max-running 1').result.evidence.oneByOne, true);
     assert.match(inLab(scenario, '--max-running 1').result.sentences[0]!, /one request at a time/);
   });
 

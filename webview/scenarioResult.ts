@@ -1,4 +1,5 @@
 import { count, digits, ms, outOf } from '../src/report/format';
+import { prefixTable } from './prefixResult';
 
 /** One step of a sweep: the load, and what came of it. Rates per second; null = not told. */
 export interface SweepStep {
@@ -39,7 +40,7 @@ export function readScenario(name: string, result: unknown): ScenarioView {
     verdict: typeof fields['verdict'] === 'string' ? fields['verdict'] : null,
     sentences: [fields['sentences'], ended(fields['ended'])].flatMap((value: unknown): unknown[] => (Array.isArray(value) ? value : [value])).filter((value) => typeof value === 'string'),
     sweep,
-    table: sweep ? sweepTable(sweep) : [...evidenceTable(fields['evidence']), ...rowsTable(fields['rows'])],
+    table: sweep ? sweepTable(sweep) : prefixTable(fields) ?? [...evidenceTable(fields['evidence']), ...rowsTable(fields['rows'])],
   };
 }
 

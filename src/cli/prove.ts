@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { prefixProof, prepareProof, type PrefixResult, type PrefixRow, type ProbeJob, type ProofSubject, type ProofTarget } from '../probe/index';
-import { asPredicted } from '../probe/scenario/prefix';
 import { proofPair, ruleArithmetic } from '../prompt/proofPair';
 import { interval } from '../report/format';
 import { oneOf, parse, UsageError, wholeNumber, type Command, type CommandContext } from './command';
@@ -75,7 +74,7 @@ async function subjectOf(file: string, { cwd }: CommandContext, given: { readonl
 
 const kinds: Readonly<Record<PrefixRow['kind'], string>> = { cold: 'cold', warm: 'the same again', changed: 'a later request' };
 
-function proofTable({ rows, block, verdict }: PrefixResult): string {
+function proofTable({ rows, verdict }: PrefixResult): string {
   const head = ['', 'answers', 'prompt tokens', 'predicted', 'served', 'from', 'TTFT p50 ms', '95 % interval', ''];
   const body = rows.map((row) => [
     kinds[row.kind],
@@ -86,7 +85,7 @@ function proofTable({ rows, block, verdict }: PrefixResult): string {
     row.served === null ? '' : row.served.from === 'usage' ? 'answers' : 'counters',
     number(row.ttft?.p50),
     row.ttft === null ? '' : interval([row.ttft.low, row.ttft.high]),
-    { yes: '✓ as predicted', less: '✗ less', more: '✗ more', unknown: '' }[asPredicted(row, block)],
+    { yes: '✓ as predicted', less: '✗ less', more: '✗ more', unknown: '' }[row.state],
   ]);
   return `${verdict}\n\n${alignedTable([head, ...body])}`;
 }

@@ -136,7 +136,7 @@ export function createPrefixCompare(parts: { readonly worker: PrefixWorker; read
       void dialogs.choose('info', `${name}: ${words}.`);
       return cost;
     },
-    dispose: () => registration.dispose(),
+    dispose: () => void registration.dispose(),
   };
 }
 
@@ -146,7 +146,7 @@ const run = promisify(execFile);
 async function committed(file: string): Promise<string> {
   const cwd = path.dirname(file);
   try {
-    const { stdout } = await run('git', ['-c', 'core.fsmonitor=false', 'cat-file', 'blob', `HEAD:./${path.basename(file)}`], { cwd, timeout: 15_000, maxBuffer: 20_000_000, encoding: 'utf8' });
+    const { stdout }: { stdout: string } = await run('git', ['-c', 'core.fsmonitor=false', 'cat-file', 'blob', `HEAD:./${path.basename(file)}`], { cwd, timeout: 15_000, maxBuffer: 20_000_000, encoding: 'utf8' });
     return stdout;
   } catch (error) {
     const { code, stderr } = error as { code?: unknown; stderr?: string };

@@ -197,7 +197,7 @@ async function renderable(prompt: PromptPart, source: SourceText): Promise<Prefi
   const file = await parse(prompt, source);
   return (file?.prompts ?? []).map((one, index) => {
     const known = prompt.sampleInputs(one);
-    const names = [...new Set([...one.variables.map(({ name }) => name), ...prompt.renderForProbe(file!, {}, 0, index).unrendered])];
+    const names = [...new Set([...one.variables.map(({ name }) => name), ...Object.keys(known), ...prompt.renderForProbe(file!, {}, 0, index).unrendered])];
     return {
       index,
       name: one.name,

@@ -155,6 +155,8 @@ export function fixesAt(prompt: PromptPart, analysed: AnalysedFile, at: Stretch)
     const context: FixContext = { file: analysed.file, prompt: source, pieces: one.pieces, report: one.report };
     for (const place of one.report.places.filter(touches)) add(codeAt(findings, place), prompt.placeFixes(place, context, codeAt(findings, place)));
     for (const finding of findings.filter(({ start, end }) => start <= source.end && source.start <= end)) add(finding.code, structureFixes(prompt, finding, context));
+    if (touches(source)) add(null, prompt.markerFixes(context));
+    if (source.parts.some((part) => part.slot === 'tools' && touches(part))) add(null, prompt.sortToolsFix(context));
   }
   return fixes;
 }

@@ -117,7 +117,7 @@ class Renderer {
 
   private expression(span: ExpressionSpan, scope: Scope, foreign: Place | null): string {
     if (span.constant !== null) return span.constant;
-    if (span.macro !== null) return this.macro(span, scope, foreign);
+    if (span.macro !== null && Object.hasOwn(this.prompt.macros, span.macro.name)) return this.macro(span, scope, foreign);
     const known = span.references.every((r) => lookUp(r.path, scope) !== undefined || lookUp(r.path.split('.')[0] ?? '', scope) !== undefined);
     if (this.jinja && (known || span.references.some((r) => r.call))) {
       const rendered = this.evaluate(span.source, scope);

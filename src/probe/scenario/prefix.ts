@@ -34,6 +34,8 @@ export interface PrefixRow {
   readonly predicted: PrefixPrediction | null;
   readonly served: { readonly p50: number; readonly min: number; readonly max: number; readonly n: number; readonly from: ServedFrom } | null;
   readonly ttft: { readonly p50: Milliseconds; readonly low: Milliseconds | null; readonly high: Milliseconds | null } | null;
+  /** Served against predicted. */
+  readonly state: 'yes' | 'less' | 'more' | 'unknown';
 }
 
 /** `first-token/prefix@1`. */
@@ -183,7 +185,7 @@ function rowOf(kind: Kind, told: readonly Told[], failed: number, predicted: Pre
   const p50 = median(waits);
   const [low, high] = orderStatisticInterval(waits, 0.5);
   const promptTokens = median(told.flatMap(({ sample }) => sample.promptTokens ?? []));
-  return {
+  const row: Omit<PrefixRow, 'state'> = {
     kind,
     n: told.length,
     failed,
@@ -192,6 +194,7 @@ function rowOf(kind: Kind, told: readonly Told[], failed: number, predicted: Pre
     served: cached.length === 0 ? null : { p50: median(cached) ?? 0, min: Math.min(...cached), max: Math.max(...cached), n: cached.length, from: told.find(({ cached: tokens }) => tokens !== null)?.from ?? 'usage' },
     ttft: p50 === null ? null : { p50, low, high },
   };
+  return { ...row, state: asPredicted(row, block) };
 }
 
 /** A count that is not the server's own, brought to the prompt tokens that it reports: another vocabulary cuts all of the text about as much finer. */
@@ -205,19 +208,19 @@ function scaled(prediction: PrefixPrediction, promptTokens: number, block: numbe
 }
 
 /** Whether served is what was predicted: within one block, and within a tenth of the prompt where it was not counted by the server. */
-export function asPredicted(row: PrefixRow, block: number): 'yes' | 'less' | 'more' | 'unknown' {
+function asPredicted(row: Omit<PrefixRow, 'state'>, block: number): PrefixRow['state'] {
   if (row.predicted === null || row.served === null) return 'unknown';
   const slack = Math.max(block, row.predicted.exact ? 1 : Math.max(templateTokens, 0.1 * row.predicted.total));
   const apart = row.served.p50 - row.predicted.tokens;
   return Math.abs(apart) <= slack ? 'yes' : apart < 0 ? 'less' : 'more';
 }
 
-function verdictOf({ rows, block, rule }: Omit<PrefixResult, 'sentences' | 'verdict'>): string {
+function verdictOf({ rows, rule }: Omit<PrefixResult, 'sentences' | 'verdict'>): string {
   const warm = rows.find(({ kind }) => kind === 'warm');
   const changed = rows.find(({ kind }) => kind === 'changed');
   if (warm === undefined || changed === undefined || warm.n + changed.n === 0) return 'Nothing was proven: no repeat was answered.';
   if (warm.served === null && changed.served === null) return `Nothing was proven: the server does not say what it served from its cache.`;
-  const states = [warm, changed].map((row) => asPredicted(row, block));
+  const states = [warm, changed].map(({ state }) => state);
   const numbers = `the server took ${servedText(changed)} of a later request from its cache, and ${servedText(warm)} of the same one`;
   if (states.includes('less')) return `Less than the rule of ${rule.name} lets expect: ${numbers}.`;
   if (states.includes('more')) return `More than the rule of ${rule.name} lets expect: ${numbers}.`;
@@ -247,7 +250,7 @@ function sentencesOf(result: Omit<PrefixResult, 'sentences' | 'verdict'>, { plan
   if (gain !== null) out.push(gainSentence(gain, row('cold')?.n ?? 0));
   if (hitRate !== null && hitRate.prompt > 0) out.push(`Repeats and later requests took ${outOf(hitRate.cached, hitRate.prompt)} prompt tokens from the cache.`);
   if (result.prefillRate !== null) out.push(`Prefill without cached tokens: ${digits(result.prefillRate)} tokens/s.`);
-  const states = rows.map((one) => asPredicted(one, block));
+  const states = rows.map(({ state }) => state);
   if (states.includes('less')) out.push('Less than predicted: another replica answered (try --affinity), the blocks were evicted, or something changes that stands before the prompt (a date in the chat template, other tools).');
   if (states.includes('more')) out.push('More than predicted: the server follows another rule (firstToken.endpoints › cache, --rule), or its own system prompt comes first.');
   if (coldHits !== null && coldHits.hits > 0) out.push(`${outOf(coldHits.hits, coldHits.of)} requests that were made cold hit the cache all the same (up to ${counted(coldHits.most, 'token')}): what makes a request new is ignored, so their TTFT is not a cold one.`);

@@ -41,6 +41,14 @@ export function tokenize(text: string): number[] {
   return ids;
 }
 
+const specialIds = new Map(Object.entries(specialText).map(([id, text]) => [text, Number(id)]));
+const specialPattern = /(<\|begin\|>|<\|start\|>|<\|end\|>|<\|eos\|>|<think>|<\/think>)/;
+
+/** Token ids of a text that a chat template rendered: the template's marks become their own tokens again. */
+export function tokenizeRendered(text: string): number[] {
+  return text.split(specialPattern).flatMap((part) => specialIds.get(part) ?? tokenize(part));
+}
+
 function pushPiece(ids: number[], piece: string): void {
   const spaced = piece.length > 1 && piece.startsWith(' ') && piece[1] !== ' ';
   const body = spaced ? piece.slice(1) : piece;

@@ -1,7 +1,7 @@
 /** llama.cpp's own /completion, its slots and its metrics. */
 import type { Piece } from '../answer';
 import { exposition, type Family } from '../ledger';
-import { detokenize, renderChat, special, tokenBytes, tokenize } from '../splitter';
+import { detokenize, renderChat, special, tokenBytes, tokenize, tokenizeRendered } from '../splitter';
 import { contentText, fieldsOf, invalid, objectList, optionalBoolean, optionalCount, optionalString, stopStrings, type Fields } from './bodyFields';
 import { bearer, jsonReply, retryHeaders, sse, type Ask, type End, type Face, type Problem, type RawRequest, type Reply, type Tally, type Voice, type VoiceContext, type WireFrame } from './face';
 import type { PlainRoute, ServerView } from './persona';
@@ -25,14 +25,14 @@ function errorBody({ status, message }: Problem): Record<string, unknown> {
   return { error: { code: status, message, type: types[status] ?? 'server_error' } };
 }
 
-/** /health, /props, /slots, /tokenize, /detokenize, /apply-template and /metrics. */
+/** /health, /props, /slots, /tokenize, /detokenize, /apply-template (without the begin mark, which /tokenize adds) and /metrics. */
 export const llamacppRoutes: readonly PlainRoute[] = [
   { method: 'GET', path: /^(?:\/v1)?\/health$/, open: true, answer: () => jsonReply(200, { status: 'ok' }) },
   { method: 'GET', path: /^\/props$/, answer: props },
   { method: 'GET', path: /^\/slots$/, answer: slots },
   { method: 'POST', path: /^\/tokenize$/, answer: tokenizeReply },
   { method: 'POST', path: /^\/detokenize$/, answer: (request) => jsonReply(200, { content: detokenize(tokenIds(request)) }) },
-  { method: 'POST', path: /^\/apply-template$/, answer: (request) => jsonReply(200, { prompt: detokenize(chatPrompt(fieldsOf(request.body))) }) },
+  { method: 'POST', path: /^\/apply-template$/, answer: (request) => jsonReply(200, { prompt: detokenize(chatPrompt(fieldsOf(request.body)).slice(1)) }) },
   { method: 'GET', path: /^\/metrics$/, answer: (_request, server) => ({ status: 200, headers: { 'content-type': 'text/plain; version=0.0.4' }, body: exposition(families(server)) }) },
 ];
 
@@ -54,7 +54,7 @@ function slots(_request: RawRequest, server: ServerView): Reply {
 
 function tokenizeReply(request: RawRequest): Reply {
   const body = fieldsOf(request.body);
-  const ids = [...(optionalBoolean(body, 'add_special', false) ? [special.begin] : []), ...tokenize(optionalString(body, 'content') ?? '')];
+  const ids = [...(optionalBoolean(body, 'add_special', false) ? [special.begin] : []), ...(optionalBoolean(body, 'parse_special', true) ? tokenizeRendered : tokenize)(optionalString(body, 'content') ?? '')];
   if (!optionalBoolean(body, 'with_pieces', false)) return jsonReply(200, { tokens: ids });
   return jsonReply(200, { tokens: ids.map((id) => ({ id, piece: new TextDecoder().decode(tokenBytes(id)) })) });
 }

@@ -1,6 +1,7 @@
 /** The terminal's composition root: picks the command, turns known failures into one line and an exit code. */
 import { exitCode, UsageError, type Command } from './cli/command';
 import { decodeCommand } from './cli/decode';
+import { encoderCommand } from './cli/encoder';
 import { lintCommand } from './cli/lint';
 import { handOverCommand } from './cli/handOver';
 import { batchingCommand, fairnessCommand, interferenceCommand, overloadCommand } from './cli/detectors';
@@ -21,6 +22,7 @@ const commands: Readonly<Record<string, Command>> = {
   interference: interferenceCommand,
   fairness: fairnessCommand,
   overload: overloadCommand,
+  encoder: encoderCommand,
   prove: proveCommand,
   lint: lintCommand,
   show: showCommand,

@@ -173,7 +173,8 @@ async function* measuringScenario<Result>(job: ProbeJob, scenario: Scenario<Resu
   const kept = keepRecorders(seams(job.recorderScript));
   try {
     const detection = await findOut(job, side, signal);
-    const target = resolve(job, network, detection);
+    const found = resolve(job, network, detection);
+    const target = scenario.target?.(found) ?? found;
     const steps = scenario.steps({ target, settings: job.settings, slo: job.slo, objective: job.objective, maxModelLen: detection?.maxModelLen ?? null });
     let next = steps.next();
     const record = new RunRecord(job, target, scenario.name, scenario.atRate ? { rate: null } : {});

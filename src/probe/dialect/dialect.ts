@@ -17,6 +17,9 @@ export type DialectId =
   | 'cohere'
   | 'bedrock';
 
+/** APIs that encode instead of generate: no stream, no probe; the encoder scenario speaks them. */
+export type EncoderApi = 'embeddings' | 'pooling' | 'rerank' | 'classify';
+
 /** How the body is cut into frames. `gemini` answers SSE or a JSON array, so `sse-or-json-array` looks at the first byte. */
 export type Framing = 'sse' | 'ndjson' | 'json-array' | 'sse-or-json-array' | 'aws-eventstream';
 
@@ -113,7 +116,7 @@ export interface OptionalField {
 
 /** One API family: path, body, and how to read one frame. Pure. */
 export interface Dialect {
-  readonly id: DialectId;
+  readonly id: DialectId | EncoderApi;
   readonly framing: Framing;
   readonly optional: readonly OptionalField[];
   request(input: RequestInput): WireRequest;

@@ -8,3 +8,4 @@ export { batching, type BatchingOptions, type BatchingResult, type BatchingVerdi
 export { interference, type InterferenceOptions, type InterferenceResult, type InterferenceVerdict } from './interference';
 export { fairness, type FairnessOptions, type FairnessResult, type FairnessVerdict, type TenantLoad } from './fairness';
 export { overload, type OverloadOptions, type OverloadResult, type OverloadVerdict } from './overload';
+export { encoder, type EncoderInput, type EncoderOptions, type EncoderResult, type EncoderVerdict } from './encoder';

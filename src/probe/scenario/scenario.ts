@@ -64,6 +64,8 @@ export interface Scenario<Result> {
   readonly name: string;
   /** Requests come at a rate: the report then tells latencies from `due` too. */
   readonly atRate?: boolean;
+  /** Another API at the same place. */
+  readonly target?: (target: Target) => Target;
   steps(context: ScenarioContext): Steps<Result>;
 }
 

@@ -12,6 +12,7 @@ const root = import.meta.dirname;
 const lazyEntries = {
   [path.join(root, 'src/probe/index')]: './probe.js',
   [path.join(root, 'src/prompt/index')]: './prompt.js',
+  [path.join(root, 'src/report/exchange/index')]: './exchange.js',
   [path.join(root, 'src/prompt/tokenizer')]: './tokenizer.js',
   [path.join(root, 'src/prompt/format/code')]: './code.js',
 };
@@ -38,6 +39,7 @@ const targets = [
   { in: 'src/prompt/tokenizer.ts', out: 'tokenizer', ...host },
   { in: 'src/prompt/format/code.ts', out: 'code', ...host },
   { in: 'src/editor/prefixThread.ts', out: 'prefix', ...host },
+  { in: 'src/report/exchange/index.ts', out: 'exchange', ...host },
   { in: 'src/simulator/server.ts', out: 'simulator', ...host },
   { in: 'src/cli.ts', out: 'cli', ...host, banner: { js: '#!/usr/bin/env node' } },
   { in: 'webview/main.ts', out: 'webview', budgetKB: 220, platform: 'browser', format: 'iife', target: 'chrome132', plugins: [leanChart] },

@@ -5,6 +5,7 @@ import { Compare } from './compare';
 import { Distributions } from './distributions';
 import { el, show } from './element';
 import { Facts } from './facts';
+import { drawForeign } from './foreign';
 import { KeyNumbers } from './keyNumbers';
 import { rowOrders, type Selection } from './navigation';
 import { Percentiles } from './percentiles';
@@ -55,16 +56,19 @@ function start(main: HTMLElement, api: VsCodeApi): void {
   const numbers = el('div', { class: 'numbers' }, percentiles.element, distributions.element);
   const runView = el('div', {}, verdict.element, keyNumbers.element, scenario.element, timeline.element, numbers, answers.element, facts.element, server.element);
   const problemView = el('div', {});
-  main.append(runView, problemView, compareView);
+  const foreignView = el('div', {});
+  main.append(runView, problemView, compareView, foreignView);
 
   function draw(): void {
     const { view } = state;
     show(runView, view.kind === 'run');
     show(problemView, view.kind === 'problem');
     show(compareView, view.kind === 'compare');
+    show(foreignView, view.kind === 'foreign');
     switch (view.kind) {
       case 'waiting': return;
       case 'problem': return drawProblem(problemView, view.problem, post);
+      case 'foreign': return drawForeign(foreignView, view.report);
       case 'compare':
         if (compare === null) compareView.append((compare = new Compare()).element);
         return compare.draw(view.a, view.b);

@@ -1,3 +1,4 @@
+import type { ForeignReport } from '../src/report/exchange/foreign';
 import type { AnswerView, FrameView, PanelProblem, ToWebview } from '../src/report/messages';
 import type { Report } from '../src/report/report';
 import type { Milliseconds } from '../src/report/sample';
@@ -24,7 +25,8 @@ export type View =
   | { readonly kind: 'waiting' }
   | { readonly kind: 'problem'; readonly problem: PanelProblem }
   | { readonly kind: 'run'; readonly run: Run }
-  | { readonly kind: 'compare'; readonly a: Report; readonly b: Report };
+  | { readonly kind: 'compare'; readonly a: Report; readonly b: Report }
+  | { readonly kind: 'foreign'; readonly report: ForeignReport };
 
 /** Everything the sections draw from. */
 export interface PanelState {
@@ -91,6 +93,9 @@ export function applyMessage(state: PanelState, message: ToWebview): void {
     }
     case 'compare':
       state.view = { kind: 'compare', a: message.a, b: message.b };
+      return;
+    case 'foreign':
+      state.view = { kind: 'foreign', report: message.report };
       return;
     case 'frame':
       if (message.view.sampleId === state.selection?.sampleId) state.frame = message.view;

@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { readForeign, type ForeignReport } from '../report/exchange/foreign';
 import { isReportProblem, parseReport, type Report } from '../report/report';
 import { UsageError } from './command';
 
@@ -42,6 +43,13 @@ function reportsIn(folder: string): string[] {
 
 /** Reads a report file. Throws a UsageError that says what is wrong with it. */
 export function readReport(file: string): Report {
+  const report = readReportOrForeign(file);
+  if (report.schema === 'first-token/foreign@1') throw new UsageError(`${file} is a result of ${report.tool}, which counts differently: first-token show prints it, but it is no report of First Token.`);
+  return report;
+}
+
+/** Reads a report file or a result of another tool. Throws a UsageError that says what is wrong with it. */
+export function readReportOrForeign(file: string): Report | ForeignReport {
   let text: string;
   try {
     if (statSync(file).size > 1 << 30) throw new UsageError(`${file} is larger than 1 GB: that is not a report of this tool.`);
@@ -51,6 +59,10 @@ export function readReport(file: string): Report {
     throw new UsageError(`${file} cannot be read: ${(error as Error).message}.`);
   }
   const report = parseReport(text);
-  if (isReportProblem(report)) throw new UsageError(`${file}: ${report.message}`);
+  if (isReportProblem(report)) {
+    const foreign = report.problem === 'not-a-report' ? readForeign(text) : null;
+    if (foreign) return foreign;
+    throw new UsageError(`${file}: ${report.message}`);
+  }
   return report;
 }

@@ -1,7 +1,8 @@
+import { renderForeign } from '../report/exchange/foreignTerminal';
 import { renderReport } from '../report/terminalReport';
 import { exitCode, parse, UsageError, type Command } from './command';
 import { print } from './output';
-import { lastReportFile, readReport } from './reports';
+import { lastReportFile, readReportOrForeign } from './reports';
 
 /** `first-token show`: a saved report, as the probe printed it. */
 export const showCommand: Command = {
@@ -9,12 +10,17 @@ export const showCommand: Command = {
   usage: `first-token show [REPORT] [--json]
 
   REPORT   a file saved by --save or by the editor; a run that was killed opens with the requests it had
+           Results of vllm bench serve, SGLang bench_serving, GuideLLM, AIPerf and LLMPerf are shown too, under their own names
   --json   the report as one JSON object`,
   async run({ args, env }) {
     const { values, positionals } = parse(args, { json: { type: 'boolean' } }, { most: 1, what: 'one report file' });
     const file = positionals[0] ?? lastReportFile(env);
     if (file === null) throw new UsageError('There is no report yet. Try: first-token probe --demo');
-    const report = readReport(file);
+    const report = readReportOrForeign(file);
+    if (report.schema === 'first-token/foreign@1') {
+      await print(values.json ? `${JSON.stringify(report)}\n` : renderForeign(report, process.stdout.columns || 100));
+      return exitCode.ok;
+    }
     await print(values.json ? `${JSON.stringify(report)}\n` : renderReport(report, { width: process.stdout.columns || 100, colour: process.stdout.isTTY && !env['NO_COLOR'] }));
     return exitCode.ok;
   },

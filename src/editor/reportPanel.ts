@@ -105,6 +105,7 @@ export function createReportPanels(parts: { readonly extensionUri: vscode.Uri; r
         return post(panel, { type: 'compare', a: content.a, b: content.b });
       case 'loaded':
         if ('problem' in content.loaded) return post(panel, { type: 'problem', problem: content.loaded.problem });
+        if ('foreign' in content.loaded) return post(panel, { type: 'foreign', report: content.loaded.foreign });
         return postReport(panel, content.loaded.report, stoppedBy(content.loaded.report));
       case 'run':
         if (content.run.ended) return postReport(panel, withSamples(content.run), content.run.stopped);
@@ -258,6 +259,7 @@ function ownerOf(content: Content, sampleId: string): Report | null {
 function retitle(panel: Panel): void {
   const report = reportOf(panel.content);
   if (panel.content.kind === 'compare') panel.webview.title = vscode.l10n.t('{0} and {1}', panel.content.a.endpoint.name, panel.content.b.endpoint.name);
+  else if (panel.content.kind === 'loaded' && 'foreign' in panel.content.loaded) panel.webview.title = vscode.l10n.t('{0}: result', panel.content.loaded.foreign.tool);
   else panel.webview.title = report ? vscode.l10n.t('First Token: {0}', report.endpoint.name) : vscode.l10n.t('First Token');
 }
 

@@ -19,7 +19,7 @@ export async function pickReport(store: ReportStore, dialogs: Dialogs, options: 
   const items: Item[] = [...reports.map(itemOf), ...(reports.length > 0 ? [{ label: '', kind: vscode.QuickPickItemKind.Separator, report: null }] : []), file];
   const choice = await answered(dialogs.pick(items, { title: options.title, placeHolder: vscode.l10n.t('Report'), matchOnDescription: true, matchOnDetail: true }));
   if (choice.report) return await loadById(store, choice.report.id);
-  const uri = await answered(dialogs.open({ title: options.title, filters: { [vscode.l10n.t('Reports')]: ['jsonl', 'json'], [vscode.l10n.t('All files')]: ['*'] } }));
+  const uri = await answered(dialogs.open({ title: options.title, filters: { [vscode.l10n.t('Reports, and results of other tools')]: ['jsonl', 'json', 'csv'], [vscode.l10n.t('All files')]: ['*'] } }));
   return await loadFile(uri);
 }
 
@@ -30,16 +30,21 @@ export async function loadById(store: ReportStore, id: string): Promise<Loaded> 
   return loaded;
 }
 
-/** A report in any file; damaged ones and other versions come back as a problem, to be shown in the panel. */
+/** A report in any file, or a result of another tool; damaged ones and other versions come back as a problem, to be shown in the panel. */
 export async function loadFile(uri: vscode.Uri): Promise<Loaded> {
   const { size } = await vscode.workspace.fs.stat(uri);
   if (size > largestReport) throw new Failure(vscode.l10n.t('{0} has {1} MB, which is too large for a report.', path.basename(uri.path), Math.round(size / 1e6)));
-  return readReport(new TextDecoder().decode(await vscode.workspace.fs.readFile(uri)), uri.fsPath);
+  const text = new TextDecoder().decode(await vscode.workspace.fs.readFile(uri));
+  const loaded = readReport(text, uri.fsPath);
+  if (!('problem' in loaded) || loaded.problem.kind !== 'damaged') return loaded;
+  const foreign = (await import('../report/exchange/index')).readForeign(text);
+  return foreign ? { foreign, file: uri.fsPath } : loaded;
 }
 
 /** The report, or a Failure in words. */
 export function reportIn(loaded: Loaded): Report {
   if ('report' in loaded) return loaded.report;
+  if ('foreign' in loaded) throw new Failure(vscode.l10n.t('{0} is a result of {1}: it can be opened and read, but not compared with or exported as a report of First Token, as it counts differently.', path.basename(loaded.file), loaded.foreign.tool));
   const { problem } = loaded;
   if (problem.kind === 'other-version') throw new Failure(vscode.l10n.t('{0} was written by another version ({1}). Open it with that version of First Token.', path.basename(problem.path), problem.found));
   throw new Failure(vscode.l10n.t('{0} cannot be read: {1}', path.basename(problem.path), problem.detail));

@@ -1,5 +1,6 @@
 import { open, mkdir, readdir, readFile, rename, rm, stat, writeFile, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
+import type { ForeignReport } from '../report/exchange/foreign';
 import { isReportProblem, parseReport, type Report, type Verdict } from '../report/report';
 import type { PanelProblem } from '../report/messages';
 
@@ -18,8 +19,8 @@ export interface StoredReport {
   readonly partial: boolean;
 }
 
-/** A report read from a file, or why there is none. */
-export type Loaded = { readonly report: Report; readonly partial: boolean } | { readonly problem: Exclude<PanelProblem, { kind: 'no-run' }> };
+/** A report read from a file, a result of another tool, or why there is neither. */
+export type Loaded = { readonly report: Report; readonly partial: boolean } | { readonly foreign: ForeignReport; readonly file: string } | { readonly problem: Exclude<PanelProblem, { kind: 'no-run' }> };
 
 /** Where reports are kept: one JSON-lines file a run, written while it runs. */
 export interface ReportStore {

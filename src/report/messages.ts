@@ -1,4 +1,5 @@
 /** Messages between the editor and the webview. Types only; both ends switch exhaustively over `type`. */
+import type { ForeignReport } from './exchange/foreign';
 import type { PackedDeltas } from './packing';
 import type { Report } from './report';
 import type { Milliseconds, Sample, DeltaKind } from './sample';
@@ -48,6 +49,8 @@ export type ToWebview =
   /** The whole report: at the end of a run, or on opening one. */
   | { readonly type: 'report'; readonly report: Report; readonly live: boolean; readonly stopped: 'user' | 'breaker' | 'budget' | null; readonly canRunAgain: boolean; readonly textKept: boolean; readonly packed?: PackedDeltas }
   | { readonly type: 'compare'; readonly a: Report; readonly b: Report; readonly packed?: readonly [a: PackedDeltas, b: PackedDeltas] }
+  /** A result file of another tool, under that tool's names. */
+  | { readonly type: 'foreign'; readonly report: ForeignReport }
   | { readonly type: 'frame'; readonly view: FrameView }
   | { readonly type: 'answer'; readonly view: AnswerView };
 

@@ -53,6 +53,16 @@ describe('reports', () => {
     }
   });
 
+  it('open beside results of other tools, which are not compared', async () => {
+    const { panels } = await parts();
+    await answering({});
+    for (const [name, title] of [['vllm.synthetic.json', 'vllm bench serve: result'], ['guidellm.synthetic.csv', 'GuideLLM: result']] as const) {
+      await vscode.commands.executeCommand('firstToken.openReport', vscode.Uri.file(path.join(root, 'test/fixtures/foreign', name)));
+      await until(() => labels().includes(title), title);
+      assert.equal(panels.activeReport, null);
+    }
+  });
+
   it('are compared in a panel of their own', async () => {
     await answering({});
     await vscode.commands.executeCommand('firstToken.compareReports', { id: ids[0] }, ids.map((id) => ({ id })));

@@ -5,7 +5,7 @@ import net from 'node:net';
 import path from 'node:path';
 import type { Report } from '../../../src/report/report';
 import { startSimulator, type StartedSimulator } from '../../../src/simulator/start';
-import { dist, temporaryFolder, terminal, type Ended } from './terminal';
+import { dist, root, temporaryFolder, terminal, type Ended } from './terminal';
 
 describe('the terminal tool', function () {
   this.timeout(60_000);
@@ -50,6 +50,20 @@ describe('the terminal tool', function () {
     assert.equal(shown.stdout, probed.stdout);
     const json = await run(['show', saved, '--json']);
     assert.equal((JSON.parse(json.stdout) as Report).outcomes.ok, 3);
+  });
+
+  it('shows results of other tools under their names, and hands a plan over without its key', async () => {
+    const foreign = path.join(root, 'test/fixtures/foreign/aiperf.synthetic.json');
+    const shown = await run(['show', foreign]);
+    assert.equal(shown.code, 0);
+    assert.match(shown.stdout, /A result of AIPerf/);
+    assert.equal((JSON.parse((await run(['show', foreign, '--json'])).stdout) as { schema: string }).schema, 'first-token/foreign@1');
+    const handed = await run(['hand-over', '--tool', 'vllm', '--endpoint', 'https://api.example.com', '--model', 'm', '-n', '50', '--rate', '3'], { FIRST_TOKEN_API_KEY: 'sk-secret' });
+    assert.equal(handed.code, 0);
+    assert.match(handed.stdout, /--request-rate 3 \\\n/);
+    assert.match(handed.stdout, /OPENAI_API_KEY="\$FIRST_TOKEN_API_KEY"/);
+    assert.ok(!`${handed.stdout}${handed.stderr}`.includes('sk-secret'));
+    for (const wrong of [['--tool', 'ab'], [], ['--tool', 'vllm', '--demo'], ['--tool', 'vllm', '--endpoint', 'http://h', '--rate', '0'], ['--tool', 'sglang', '--endpoint', 'http://h/v1/messages']]) assert.equal((await run(['hand-over', ...wrong])).code, 2, wrong.join(' '));
   });
 
   it('starts and ends the demo endpoint, and shows the last report without a name', async () => {

@@ -3,7 +3,8 @@ import { readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { readForeign, type ForeignReport, type ForeignRun } from '../../../src/report/exchange/foreign';
-import { foreignCells, foreignHead, renderForeign } from '../../../src/report/exchange/foreignText';
+import { renderForeign } from '../../../src/report/exchange/foreignTerminal';
+import { foreignCells, foreignHead } from '../../../src/report/exchange/foreignText';
 
 const folder = path.resolve(__dirname, '../../fixtures/foreign');
 const read = (name: string): ForeignReport => {

@@ -114,6 +114,12 @@ describe('the state of the panel', () => {
     assert.ok(state.answers.has('s99'));
   });
 
+  it('shows a result of another tool in place of a run', () => {
+    const state = createState();
+    applyMessage(state, { type: 'foreign', report: { schema: 'first-token/foreign@1', tool: 'AIPerf', version: null, runs: [] } });
+    assert.equal(state.view.kind, 'foreign');
+  });
+
   it('ignores samples and live rows without a run', () => {
     const state = createState();
     applyMessage(state, { type: 'live', rows: [live('a', 0, [100])], done: 0, total: 2, elapsed: 1, eta: null });

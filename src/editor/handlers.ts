@@ -12,6 +12,7 @@ import { answered, type Dialogs } from './dialogs';
 import type { ChoosableEndpoint, Endpoints } from './endpoints';
 import { exportReport, type ExportFormat } from './exportReport';
 import { Failure } from './failure';
+import { handOverToTool } from './handOver';
 import type { Log } from './log';
 import { section } from './manifest';
 import type { PrefixCommand } from './prefix';
@@ -38,7 +39,7 @@ export interface HandlerParts {
   readonly dialogs: Dialogs;
   readonly log: Log;
   readonly loadEngine: () => Promise<Engine>;
-  readonly exporter: (report: Report, format: ExportFormat) => string;
+  readonly exporter: (report: Report, format: ExportFormat) => Promise<string>;
 }
 
 /** Every command in a few lines: what it takes from the palette, a menu or a lens, and whom it asks. */
@@ -109,8 +110,8 @@ export function createHandlers(parts: HandlerParts): Omit<CommandHandlers, Prefi
     },
     async openReport(argument) {
       const id = idOf(argument);
-      if (argument instanceof vscode.Uri) panels.showReport(await loadFile(argument));
-      else panels.showReport(id === null ? await pickReport(store, dialogs, { title: vscode.l10n.t('Open Report') }) : await loadById(store, id));
+      if (argument instanceof vscode.Uri) panels.showReport(await loadFile(argument, runs.openTape));
+      else panels.showReport(id === null ? await pickReport(store, dialogs, { title: vscode.l10n.t('Open Report'), openTape: runs.openTape }) : await loadById(store, id));
     },
     async compareReports(argument, others) {
       const chosen = Array.isArray(others) ? others.map(idOf).filter((id) => id !== null) : [];
@@ -134,6 +135,7 @@ export function createHandlers(parts: HandlerParts): Omit<CommandHandlers, Prefi
       await vscode.env.clipboard.writeText(curlCommand(request));
       void dialogs.choose('info', vscode.l10n.t('Copied. Put the key into FIRST_TOKEN_API_KEY before you run it.'));
     },
+    handOver: (argument) => handOverToTool(parts, argument),
     showLog: () => parts.log.show(),
     editEndpoints: () => vscode.commands.executeCommand('workbench.action.openSettingsJson', { revealSetting: { key: `${section}.endpoints`, edit: true } }),
     async deleteReport(argument) {

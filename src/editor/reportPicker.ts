@@ -13,14 +13,14 @@ type Item = vscode.QuickPickItem & { readonly report: StoredReport | null };
 const largestReport = 300_000_000;
 
 /** Lets the user choose a stored report, or a file. */
-export async function pickReport(store: ReportStore, dialogs: Dialogs, options: { readonly title: string; readonly without?: string }): Promise<Loaded> {
+export async function pickReport(store: ReportStore, dialogs: Dialogs, options: { readonly title: string; readonly without?: string; readonly openTape?: OpenTape }): Promise<Loaded> {
   const reports = (await store.list()).filter(({ id }) => id !== options.without);
   const file: Item = { label: vscode.l10n.t('$(folder-opened) Open a file…'), report: null };
   const items: Item[] = [...reports.map(itemOf), ...(reports.length > 0 ? [{ label: '', kind: vscode.QuickPickItemKind.Separator, report: null }] : []), file];
   const choice = await answered(dialogs.pick(items, { title: options.title, placeHolder: vscode.l10n.t('Report'), matchOnDescription: true, matchOnDetail: true }));
   if (choice.report) return await loadById(store, choice.report.id);
   const uri = await answered(dialogs.open({ title: options.title, filters: { [vscode.l10n.t('Reports, and results of other tools')]: ['jsonl', 'json', 'csv'], [vscode.l10n.t('All files')]: ['*'] } }));
-  return await loadFile(uri);
+  return await loadFile(uri, options.openTape);
 }
 
 /** A report of the store. */
@@ -30,11 +30,16 @@ export async function loadById(store: ReportStore, id: string): Promise<Loaded> 
   return loaded;
 }
 
-/** A report in any file, or a result of another tool; damaged ones and other versions come back as a problem, to be shown in the panel. */
-export async function loadFile(uri: vscode.Uri): Promise<Loaded> {
+/** A saved tape as a report of its one request; null when the text is none. */
+export type OpenTape = (text: string, name: string) => Promise<Report | null>;
+
+/** A report in any file, a saved tape, or a result of another tool; damaged ones and other versions come back as a problem, to be shown in the panel. */
+export async function loadFile(uri: vscode.Uri, openTape?: OpenTape): Promise<Loaded> {
   const { size } = await vscode.workspace.fs.stat(uri);
   if (size > largestReport) throw new Failure(vscode.l10n.t('{0} has {1} MB, which is too large for a report.', path.basename(uri.path), Math.round(size / 1e6)));
   const text = new TextDecoder().decode(await vscode.workspace.fs.readFile(uri));
+  const tape = openTape && text.includes('"first-token/tape@') ? await openTape(text, path.basename(uri.path)) : null;
+  if (tape) return { report: tape, partial: false };
   const loaded = readReport(text, uri.fsPath);
   if (!('problem' in loaded) || loaded.problem.kind !== 'damaged') return loaded;
   const foreign = (await import('../report/exchange/index')).readForeign(text);

@@ -66,6 +66,8 @@ export interface Runs {
   idle(): Promise<void>;
   /** Resolves when nothing is about to begin: there is a run in progress, or none. */
   begun(): Promise<void>;
+  /** A saved tape as a report of its one request, with its frames to look at; null when the text is no tape. */
+  readonly openTape: (text: string, name: string) => Promise<Report | null>;
   onChange(listener: (change: RunChange) => void): { dispose(): void };
   dispose(): void;
 }
@@ -140,9 +142,12 @@ export function createRuns(parts: { readonly loadEngine: () => Promise<Engine>; 
   }
 
   function remember(engine: Engine, event: Extract<RunEvent, { type: 'sample' }>, { job }: RunRequest): void {
-    const { decoded, tape, sample, report } = event;
-    const api = report.endpoint.api as DialectId;
     const secrets = [job.key ?? '', ...engine.secretsOf(job.endpoint.url, job.endpoint.headers)];
+    keep(engine, event, secrets);
+  }
+
+  function keep(engine: Engine, { decoded, tape, sample, report }: Pick<Extract<RunEvent, { type: 'sample' }>, 'decoded' | 'tape' | 'sample' | 'report'>, secrets: readonly string[]): void {
+    const api = report.endpoint.api as DialectId;
     const redact = engine.createRedactor(secrets);
     parts.evidence.put(report.id, sample.id, {
       pieces: decoded.arrivals.map(({ kind, text }) => ({ kind, text })),
@@ -178,6 +183,14 @@ export function createRuns(parts: { readonly loadEngine: () => Promise<Engine>; 
       } finally {
         busy = null;
       }
+    },
+    openTape: async (text, name) => {
+      const engine = await parts.loadEngine();
+      const saved = engine.parseTape(text);
+      if (typeof saved === 'string') return null;
+      const { report, decoded } = engine.reportOfTape(saved, name, { product: 'First Token', node: process.version, platform: `${process.platform} ${process.arch}`, editor: null, remote: null });
+      keep(engine, { decoded, tape: saved.tape, sample: report.samples[0]!, report }, []);
+      return report;
     },
     async stop() {
       abort.abort();

@@ -46,6 +46,7 @@ export type { Scenario, ScenarioResult } from './scenario/scenario';
 export * from './scenario/index';
 export { fixedPrompt, fromRows, parseLengths, readRows, shareGpt, synthetic, trace, type Workload } from './workload';
 export { parseTape, serialiseTape } from './tapeFile';
+export { reportOfTape } from './tapeReport';
 export type { Tape } from './tape';
 
 /** Limits from `firstToken.network.timeouts`; the endpoint's own come first. */

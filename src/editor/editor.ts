@@ -2,9 +2,6 @@ import * as path from 'node:path';
 import * as vscode from 'vscode';
 import { endpointFromUrl } from '../probe/endpoint';
 import { createMemory, type Remembered } from '../probe/memory';
-import { samplesToCsv } from '../report/exchange/csv';
-import { toJson } from '../report/exchange/json';
-import { toMarkdown } from '../report/exchange/markdown';
 import type { Report } from '../report/report';
 import { startSimulator } from '../simulator/start';
 import { registerCommands, tell, type CommandHandlers } from './commands';
@@ -109,7 +106,7 @@ function compose(context: vscode.ExtensionContext) {
   const views = keep(registerViews({ endpoints, store: () => store }));
   keep(showProgressWithoutPanel({ runs, panels }));
 
-  const handlers: CommandHandlers = { ...prefix.handlers, ...createHandlers({ settings: () => settings, endpoints, secrets, demo, probing, memory, runs, panels, store, dialogs, log, loadEngine, exporter: (report, format) => exporters[format](report) }) };
+  const handlers: CommandHandlers = { ...prefix.handlers, ...createHandlers({ settings: () => settings, endpoints, secrets, demo, probing, memory, runs, panels, store, dialogs, log, loadEngine, exporter: async (report, format) => (await import('../report/exchange/index')).exporters[format](report) }) };
   keep(registerCommands(handlers, { log, dialogs }));
 
   const command = (id: string, ...args: unknown[]) => void vscode.commands.executeCommand(id, ...args);
@@ -206,8 +203,6 @@ function compose(context: vscode.ExtensionContext) {
 
   return { dialogs, log, secrets, endpoints, demo, runs, store, panels, lenses, results, handlers, probing, prefix, settings: () => settings };
 }
-
-const exporters = { json: toJson, csv: samplesToCsv, markdown: toMarkdown } as const;
 
 function setContext<K extends keyof ContextKeys>(key: K, value: ContextKeys[K]): void {
   void vscode.commands.executeCommand('setContext', key, value);

@@ -12,7 +12,7 @@ const formats = {
 } as const;
 
 /** Asks where to, writes the report, and offers to open it. `write` turns a report into text. */
-export async function exportReport(report: Report, wanted: ExportFormat | null, dialogs: Dialogs, write: (report: Report, format: ExportFormat) => string): Promise<vscode.Uri> {
+export async function exportReport(report: Report, wanted: ExportFormat | null, dialogs: Dialogs, write: (report: Report, format: ExportFormat) => Promise<string>): Promise<vscode.Uri> {
   const format = wanted ?? (await chooseFormat(dialogs));
   const { extension } = formats[format];
   const name = `${report.endpoint.name}-${report.createdAt.slice(0, 16)}`.replaceAll(/[^\w.-]+/g, '-');
@@ -20,7 +20,7 @@ export async function exportReport(report: Report, wanted: ExportFormat | null, 
   const target = await answered(
     dialogs.save({ title: vscode.l10n.t('Export Report'), filters: { [formats[format].label]: [extension] }, ...(folder ? { defaultUri: vscode.Uri.joinPath(folder, `${name}.${extension}`) } : {}) }),
   );
-  await vscode.workspace.fs.writeFile(target, new TextEncoder().encode(write(report, format)));
+  await vscode.workspace.fs.writeFile(target, new TextEncoder().encode(await write(report, format)));
   const open = vscode.l10n.t('Open');
   void dialogs.choose('info', vscode.l10n.t('Exported to {0}.', vscode.workspace.asRelativePath(target)), open).then((answer) => (answer === open ? vscode.window.showTextDocument(target) : undefined));
   return target;

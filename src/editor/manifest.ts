@@ -17,6 +17,7 @@ export const commandIds = {
   compareReports: 'firstToken.compareReports',
   exportReport: 'firstToken.exportReport',
   copyAsCurl: 'firstToken.copyAsCurl',
+  handOver: 'firstToken.handOver',
   showLog: 'firstToken.showLog',
   editEndpoints: 'firstToken.editEndpoints',
   deleteReport: 'firstToken.deleteReport',

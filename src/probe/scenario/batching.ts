@@ -155,7 +155,8 @@ function repeated(shares: readonly number[]): number[] {
 const openingShares = [0.1, 0.2, 0.3, 0.45, 0.6, 0.75, 0.9];
 
 function pairSpace(shortAlone: Milliseconds): Milliseconds {
-  return 4 * shortAlone + 50;
+  // Two batches one after the other at most, and a breath.
+  return 2.2 * shortAlone + 30;
 }
 
 /** Four at once, after the pairs. */
@@ -180,7 +181,7 @@ function readPairs(window: Window, samples: readonly Sample[]): void {
 }
 
 function trios({ prompt, short, long, trials }: BatchingOptions, shortAlone: Milliseconds, longAlone: Milliseconds): Shot[] {
-  const space = 3 * longAlone + 2 * shortAlone + 50;
+  const space = 2.2 * longAlone + 1.2 * shortAlone + 30;
   return Array.from({ length: trials }, (_, i) => i).flatMap((i) => [
     oneShot(`long-${i}`, prompt, long, { dueAt: i * space, labels: { kind: 'long', trial: i } }),
     oneShot(`short-${i}`, prompt, short, { dueAt: i * space, labels: { kind: 'short', trial: i } }),

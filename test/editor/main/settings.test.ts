@@ -18,7 +18,7 @@ describe('settings', () => {
     assert.deepEqual(problems, []);
     assert.deepEqual(slo, { ttft: 500, tpot: 30, attainment: 0.95 });
     assert.equal(probe.requests, 20);
-    assert.deepEqual(lens, { probe: true, result: true, cache: true });
+    assert.deepEqual(lens, { probe: true, result: true, cache: true, breakers: true, line: true });
   });
 
   it('lays a partial object over the defaults; null leaves a limit out', async () => {

@@ -14,6 +14,9 @@ export interface Attempted {
 }
 
 const rawLimit = 2000;
+/** Longest word of a server that is kept (a finish reason, the name of a timing), and most timings. */
+const wordLimit = 100;
+const mostTimings = 50;
 
 /** Assembles a sample with stamps counted from `origin`. */
 export function assembleSample(attempted: Attempted, tape: Tape, decoded: Decoded, outcome: Outcome, origin: Milliseconds, redact: Redact): Sample {
@@ -39,13 +42,13 @@ export function assembleSample(attempted: Attempted, tape: Tape, decoded: Decode
     promptTokens: decoded.promptTokens,
     cachedTokens: decoded.cachedTokens,
     outcome: redactOutcome(outcome, redact),
-    finish: decoded.finish,
+    finish: decoded.finish === null ? null : word(decoded.finish, redact),
     deltas: arrivals.map((arrival) => [arrival.t - origin, arrival.kind, arrival.tokens] as const),
     visibleChars: arrivals.map((arrival) => (arrival.kind === 'text' ? Array.from(arrival.text).length : 0)),
     reads: decoded.reads,
     maxDeltasPerRead: decoded.maxDeltasPerRead,
     bytes: decoded.bytes,
-    serverTimings: decoded.serverTimings,
+    serverTimings: decoded.serverTimings.slice(0, mostTimings).map((timing) => ({ ...timing, name: word(timing.name, redact) })),
     flags: [...decoded.flags, ...wireFlags(tape)],
     labels: attempted.labels,
   };
@@ -58,10 +61,18 @@ function tokensOf(decoded: Decoded): Pick<Sample, 'outputTokens' | 'streamTokens
   return { outputTokens: { count: arrivals.length, source: 'deltas' }, streamTokens: arrivals.length, n1: 1 };
 }
 
-/** The compression of the body, null when there is none. A compressed stream can hold tokens back; the caveat on delivery reads it. */
+/** A server's own word, without secrets and bounded. */
+function word(text: string, redact: Redact): string {
+  return redact(text).slice(0, wordLimit);
+}
+
+const codings = new Set(['gzip', 'x-gzip', 'deflate', 'br', 'zstd', 'compress', 'x-compress']);
+
+/** The compression of the body, `unknown` when it is not a registered one, null when there is none. A compressed stream can hold tokens back; the caveat on delivery reads it. */
 export function contentEncoding(tape: Tape): string | null {
-  const value = tape.headers.find(([name]) => name.toLowerCase() === 'content-encoding')?.[1].trim().toLowerCase().slice(0, 40);
-  return value === undefined || value === '' || value === 'identity' ? null : value;
+  const value = tape.headers.find(([name]) => name.toLowerCase() === 'content-encoding')?.[1].trim().toLowerCase();
+  if (value === undefined || value === '' || value === 'identity') return null;
+  return codings.has(value) ? value : 'unknown';
 }
 
 /** What the wire itself shows: a connection the server had closed, a compressed stream. */

@@ -1,6 +1,7 @@
 import { createParser, type ParseError } from 'eventsource-parser';
 import type { DeltaKind, Milliseconds, Outcome, ServerTiming, TokenSource } from '../report/sample';
 import type { Dialect, Frame, FrameReader, FrameSink, FrameTokenSource, GrowthIsToken, HeaderList, Usage } from './dialect/dialect';
+import { parseJson } from './dialect/json';
 import { lineFramer, maxFrame, messageFramer, valueFramer, type Framer } from './framing';
 import { headerTimings } from './headerTimings';
 import { InlineThinking, type OpenArrival } from './inlineThinking';
@@ -431,7 +432,7 @@ class StreamDecoder implements Decoder, FrameSink {
     const { data } = frame;
     const blank = data.length < 16 ? data.trim() : data;
     const mark = blank === '' || blank === '[DONE]';
-    const json = mark ? undefined : (known ?? parsed(data));
+    const json = mark ? undefined : (known ?? parseJson(data));
     if (!mark && json === undefined && this.#dialect.framing === 'ndjson' && frame.event === '') {
       if (unterminated) this.#lost();
       else this.#keepStray(data);
@@ -522,7 +523,7 @@ class StreamDecoder implements Decoder, FrameSink {
     const held = this.#held;
     this.#held = null;
     if (held === null) return;
-    const json = parsed(held.data);
+    const json = parseJson(held.data);
     if (json === undefined) {
       this.#raw = held.data;
       if (held.unterminated) this.#lost();
@@ -559,7 +560,7 @@ class StreamDecoder implements Decoder, FrameSink {
     for (const line of this.#stray) {
       this.#raw = line;
       const field = /^error\s*:\s*(\S.*)$/is.exec(line);
-      const alone = errorInFrame(parsed(line), '');
+      const alone = errorInFrame(parseJson(line), '');
       if (field !== null) this.error(messageOfBody(field[1]!) ?? 'The server sent an error field.');
       else if (alone !== null) this.error(alone);
       else rest.push(line);
@@ -567,7 +568,7 @@ class StreamDecoder implements Decoder, FrameSink {
     if (rest.length === 0) return;
     const text = rest.join('\n');
     this.#raw = text;
-    const json = parsed(text);
+    const json = parseJson(text);
     if (json !== undefined && this.#frames === 0) this.#wholeBody(json, text);
     else if (json !== undefined) this.#bareJson(json, text);
     else {
@@ -581,7 +582,7 @@ class StreamDecoder implements Decoder, FrameSink {
     let found = false;
     const framer = valueFramer(false, {
       value: (data, unterminated) => {
-        const json = unterminated ? undefined : parsed(data);
+        const json = unterminated ? undefined : parseJson(data);
         if (json === undefined) return;
         found = true;
         this.#bareJson(json, data);
@@ -773,20 +774,19 @@ class StreamDecoder implements Decoder, FrameSink {
   }
 
   tokens(count: number, source: FrameTokenSource): void {
-    this.#counts.inFrame(count, source);
+    if (isCount(count)) this.#counts.inFrame(count, source);
   }
 
   running(outputTokens: number, source: 'usage-difference' | 'server-count', growth: GrowthIsToken, reasoningTokens?: number): void {
-    this.#counts.running(outputTokens, source, growth, reasoningTokens);
+    if (isCount(outputTokens)) this.#counts.running(outputTokens, source, growth, reasoningTokens);
   }
 
   usage(usage: Usage, from?: 'server-count'): void {
     const last = from === undefined ? this.#usage : this.#countedUsage;
-    if (usage.prompt !== undefined) last.prompt = usage.prompt;
-    if (usage.output !== undefined) last.output = usage.output;
-    if (usage.reasoning !== undefined) last.reasoning = usage.reasoning;
-    if (usage.cached !== undefined) last.cached = usage.cached;
-    if (usage.cacheWrite !== undefined) last.cacheWrite = usage.cacheWrite;
+    for (const name of ['prompt', 'output', 'reasoning', 'cached', 'cacheWrite'] as const) {
+      const told = usage[name];
+      if (told !== undefined && isCount(told)) last[name] = told;
+    }
   }
 
   timing(timing: ServerTiming): void {
@@ -818,13 +818,12 @@ class StreamDecoder implements Decoder, FrameSink {
   }
 }
 
-/** The text as JSON; undefined when it is none. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
+/** More tokens than any request has. */
+const mostTokens = 1e9;
+
+/** Whether a server's number can be a count of tokens: whole, and not absurd. What is none counts as not told. */
+function isCount(told: number): boolean {
+  return Number.isInteger(told) && told >= 0 && told <= mostTokens;
 }
 
 function occurrences(text: string, piece: string): number {

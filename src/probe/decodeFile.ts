@@ -2,7 +2,7 @@ import type { Milliseconds, OutcomeKind, TokenSource } from '../report/sample';
 import { createDecoder, decode, type Decoded } from './decode';
 import { dialects } from './dialect';
 import type { Dialect, DialectId } from './dialect/dialect';
-import { object, string } from './dialect/json';
+import { list, object, parseJson, string } from './dialect/json';
 import { readSocketRecording } from './socketRecording';
 import type { Tape } from './tape';
 import { parseTape } from './tapeFile';
@@ -116,17 +116,22 @@ export function asSent(bytes: Uint8Array, dialect: Dialect): Uint8Array {
 
 function strippedPayloads(text: string, dialect: Dialect): readonly unknown[] | null {
   const trimmed = text.trim();
-  try {
-    if (trimmed.startsWith('[')) {
-      // Gemini's own array is a framing, not a stripped one.
-      return dialect.framing === 'sse-or-json-array' ? null : (JSON.parse(trimmed) as unknown[]);
-    }
-    if (!trimmed.startsWith('{')) return null;
-    const lines = trimmed.split('\n').filter((line) => line.trim() !== '');
-    return lines.length < 2 ? null : lines.map((line) => JSON.parse(line) as unknown);
-  } catch {
-    return null;
+  // Gemini's own array is a framing, not a stripped one.
+  if (trimmed.startsWith('[')) return dialect.framing === 'sse-or-json-array' ? null : listOrNull(parseJson(trimmed));
+  if (!trimmed.startsWith('{')) return null;
+  const lines = trimmed.split('\n').filter((line) => line.trim() !== '');
+  if (lines.length < 2) return null;
+  const payloads: unknown[] = [];
+  for (const line of lines) {
+    const json = parseJson(line);
+    if (json === undefined) return null;
+    payloads.push(json);
   }
+  return payloads;
+}
+
+function listOrNull(json: unknown): readonly unknown[] | null {
+  return Array.isArray(json) ? list(json) : null;
 }
 
 /** What only one API says, most telling first. */

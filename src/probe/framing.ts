@@ -1,3 +1,5 @@
+import { parseJson } from './dialect/json';
+
 /**
  * Cutting a body into frames, for every framing but SSE (which is in `decode.ts`). Each framer takes the decoded text or the bytes
  * of one read, in any cuts, calls back once a frame is complete, and does work linear in its input.
@@ -82,10 +84,8 @@ export function valueFramer(inArray: boolean, events: ValueEvents): Framer {
     const end = text.indexOf('\n}', start) + 2;
     if (end < 2) return -1;
     const piece = text.slice(start, end);
-    let parsed: unknown;
-    try {
-      parsed = JSON.parse(piece) as unknown;
-    } catch {
+    const parsed = parseJson(piece);
+    if (parsed === undefined) {
       printed = false;
       return -1;
     }

@@ -27,13 +27,13 @@ export function headerTimings(headers: HeaderList): ServerTiming[] {
       for (const entry of value.split(',')) {
         const duration = /;\s*dur\s*=\s*"?([\d.]+)/i.exec(entry)?.[1];
         const metric = entry.split(';')[0]!.trim();
-        if (duration !== undefined && metric !== '') timings.push({ name: `server-timing.${metric}`, ms: Number(duration), covers: 'other' });
+        if (duration !== undefined && Number.isFinite(Number(duration)) && metric !== '') timings.push({ name: `server-timing.${metric}`, ms: Number(duration), covers: 'other' });
       }
       continue;
     }
     const rule = known[name];
     const amount = Number(value);
-    if (rule !== undefined && value.trim() !== '' && Number.isFinite(amount)) timings.push({ name, ms: amount * rule[0], covers: rule[1] });
+    if (rule !== undefined && value.trim() !== '' && Number.isFinite(amount * rule[0])) timings.push({ name, ms: amount * rule[0], covers: rule[1] });
   }
   return timings;
 }

@@ -1,10 +1,12 @@
 import type { Milliseconds } from '../report/sample';
 import type { HeaderList, OptionalField } from './dialect/dialect';
-import { at, count, list, object, string } from './dialect/json';
+import { at, count, list, object, parseJson, string } from './dialect/json';
 
 /** Longest error message and raw excerpt that are kept. */
 const maxMessage = 500;
 const maxRaw = 2000;
+/** How far a page is searched: the patterns take time by the square of it. */
+const maxScan = 8192;
 
 /**
  * The message of an error frame, in every shape seen inside a stream: `{"error":{message}}`, `{"error":"…"}`, `{"type":"error",…}`,
@@ -52,15 +54,16 @@ export function messageIn(json: unknown): string | null {
 export function messageOfBody(body: string): string | null {
   const text = body.trim();
   if (text === '') return null;
-  const json = parse(text) ?? text.split(/\r\n|\n|\r/).map((line) => (line.startsWith('data:') ? parse(line.slice(5)) : undefined)).find((value) => value !== undefined);
+  const json = parseJson(text) ?? text.split(/\r\n|\n|\r/).map((line) => (line.startsWith('data:') ? parseJson(line.slice(5)) : undefined)).find((value) => value !== undefined);
   if (json !== undefined && json !== null) return messageIn(json) ?? short(text);
-  if (text.startsWith('<')) return titleOf(text) ?? short(text.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ').trim());
+  if (text.startsWith('<')) return titleOf(text) ?? short(text.slice(0, maxScan).replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ').trim());
   return short(text);
 }
 
 /** The title of an HTML page; null without one. */
 export function titleOf(html: string): string | null {
-  const title = /<title[^>]*>([^<]*)/i.exec(html)?.[1]?.trim() ?? /<h1[^>]*>([^<]*)/i.exec(html)?.[1]?.trim() ?? '';
+  const start = html.slice(0, maxScan);
+  const title = /<title[^>]*>([^<]*)/i.exec(start)?.[1]?.trim() ?? /<h1[^>]*>([^<]*)/i.exec(start)?.[1]?.trim() ?? '';
   return title === '' ? null : short(title);
 }
 
@@ -70,7 +73,7 @@ export function excerpt(raw: string): string {
 }
 
 function short(text: string): string {
-  const line = withoutKeys(text.trim());
+  const line = withoutKeys(text.slice(0, maxScan).trim());
   return line.length > maxMessage ? `${line.slice(0, maxMessage)}…` : line;
 }
 
@@ -79,20 +82,17 @@ function withoutKeys(text: string): string {
   return text.replace(/\b(?:sk|gsk|xai|pplx|nvapi|hf|csk|AIza|r8)[-_][A-Za-z0-9_-]{8,}|\bAIza[A-Za-z0-9_-]{20,}|\b(Bearer\s+)[A-Za-z0-9._~+/=-]{8,}/g, (_all, bearer: string | undefined) => `${bearer ?? ''}…`);
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
-}
-
 /**
  * How long the server asks to wait, in ms: `retry-after-ms`, `retry-after` (seconds or HTTP date), `RetryInfo.retryDelay` in the body,
  * `x-ratelimit-reset-*` and the like (durations "16.601s", "6m0s", "132ms", plain seconds, ISO time, epoch). Dates are taken against
  * the response's own `date` header, because this is pure; without one a date tells nothing. Undefined when not told.
  */
 export function retryAfter(headers: HeaderList, body: string): Milliseconds | undefined {
+  const told = toldWait(headers, body);
+  return told !== undefined && Number.isFinite(told) ? told : undefined;
+}
+
+function toldWait(headers: HeaderList, body: string): Milliseconds | undefined {
   const get = (name: string): string | undefined => headers.find(([key]) => key.toLowerCase() === name)?.[1].trim();
   const now = Date.parse(get('date') ?? '');
   const exact = seconds(get('retry-after-ms'));
@@ -101,7 +101,7 @@ export function retryAfter(headers: HeaderList, body: string): Milliseconds | un
   const plain = told === undefined ? undefined : (duration(told) ?? instant(told, now));
   if (plain !== undefined) return plain;
   if (exact !== undefined) return exact;
-  return retryInfo(parse(body.trim())) ?? rateLimitReset(headers, now);
+  return retryInfo(parseJson(body.trim())) ?? rateLimitReset(headers, now);
 }
 
 /** Gemini: `error.details[]` of type `google.rpc.RetryInfo`. */
@@ -163,7 +163,7 @@ const lengthFields = ['max_completion_tokens', 'max_tokens'];
  */
 export function refusedField(status: number, body: string, optional: readonly OptionalField[]): string | undefined {
   if (status !== 400 && status !== 422) return undefined;
-  const json = parse(body.trim());
+  const json = parseJson(body.trim());
   const param = string(at(json, 'error', 'param')) || string(object(json)?.['param']);
   const named = [param, ...list(object(json)?.['detail']).map((d) => list(object(d)?.['loc']).join('.'))].filter((name) => name !== '');
   const fields = [...optional.map((o) => o.field), ...lengthFields];

@@ -2,6 +2,7 @@
 import * as v from 'valibot';
 import type { DialectId } from './dialect/dialect';
 import { apis } from './endpoint';
+import { secretForms } from './redact';
 import type { Tape } from './tape';
 
 const schemaName = 'first-token/tape@1';
@@ -38,11 +39,6 @@ export function serialiseTape(tape: Tape, api: DialectId, secrets: readonly stri
     ends: Array.from(tape.ends),
     bytes: Buffer.from(overwritten(tape.bytes, forms)).toString('base64'),
   })}\n`;
-}
-
-function secretForms(secrets: readonly string[]): string[] {
-  const bare = secrets.map((secret) => secret.replace(/^(Bearer|Basic|Token)\s+/i, '')).filter((secret) => secret.length >= 6);
-  return [...new Set(bare.flatMap((secret) => [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)]))].sort((a, b) => b.length - a.length);
 }
 
 function overwritten(bytes: Uint8Array, secrets: readonly string[]): Uint8Array {

@@ -164,6 +164,9 @@ export function arrivedAtOnce(s: Sample): boolean {
 /** Why a sample has no inter-token latencies. */
 export type NoItl = 'no-second-delta' | 'one-read' | 'tokens-unknown' | 'counts-disagree';
 
+/** More tokens than any answer has: a count above it is a server's mistake, and would fill the memory with values. */
+const mostTokens = 2_000_000;
+
 /**
  * Inter-token latencies (ms): a delta of k tokens after a gap g gives k values of g/k. Only where every k is known and both checks hold:
  * Σk = N_stream and Σ ITL = last − firstToken; otherwise the reason why there are none.
@@ -171,20 +174,23 @@ export type NoItl = 'no-second-delta' | 'one-read' | 'tokens-unknown' | 'counts-
 export function itlOrReason(s: Sample): Milliseconds[] | NoItl {
   if (arrivedAtOnce(s)) return 'one-read';
   if (s.deltas.length < 2 || s.firstToken === null || s.last === null) return 'no-second-delta';
-  const values: Milliseconds[] = [];
-  let tokens = s.deltas[0]![2];
-  let sum = 0;
-  for (let d = 1; d < s.deltas.length; d += 1) {
-    const k = s.deltas[d]![2];
-    if (k === null || tokens === null) return 'tokens-unknown';
-    const gap = s.deltas[d]![0] - s.deltas[d - 1]![0];
-    for (let i = 0; i < k; i += 1) values.push(gap / k);
+  let tokens = 0;
+  for (const [, , k] of s.deltas) {
+    if (k === null) return 'tokens-unknown';
     tokens += k;
-    if (k > 0) sum += gap;
   }
   if (s.streamTokens === null) return 'tokens-unknown';
+  if (tokens !== s.streamTokens || tokens > mostTokens) return 'counts-disagree';
+  const values: Milliseconds[] = [];
+  let sum = 0;
+  for (let d = 1; d < s.deltas.length; d += 1) {
+    const k = s.deltas[d]![2] ?? 0;
+    const gap = s.deltas[d]![0] - s.deltas[d - 1]![0];
+    for (let i = 0; i < k; i += 1) values.push(gap / k);
+    if (k > 0) sum += gap;
+  }
   const span = s.last - s.firstToken;
-  return tokens === s.streamTokens && Math.abs(sum - span) <= roundingError(span) ? values : 'counts-disagree';
+  return Math.abs(sum - span) <= roundingError(span) ? values : 'counts-disagree';
 }
 
 /** Inter-token latencies (ms) as in {@link itlOrReason}, or null where they cannot be had. */

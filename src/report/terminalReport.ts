@@ -139,7 +139,7 @@ function drawStall(cells: Cell[], from: number, to: number, label: string): void
   const room = to - from;
   const text = room >= label.length + 2 ? ` ${label} ` : '';
   const left = from + Math.floor((room - text.length) / 2);
-  for (let i = from; i < to; i += 1) {
+  for (let i = Math.max(0, from); i < to; i += 1) {
     const letter = text[i - left];
     cells[i] = { sign: i >= left && letter !== undefined ? letter : signs.stall, style: 'yellow' };
   }
@@ -210,7 +210,7 @@ function caveatBlock(report: Report, width: number, paint: Paint): string[] {
 }
 
 /** Control characters and text-direction overrides: a server's words must not steer the terminal. */
-const controls = /[\u0000-\u001F\u007F-\u009F\u200E\u200F\u202A-\u202E\u2066-\u2069]+/g;
+const controls = /[\u0000-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]+/g;
 
 /** Lines of at most `width` characters, broken at spaces; a longer word is cut, control characters become a space. */
 export function wrap(text: string, width: number): string[] {

@@ -33,3 +33,31 @@ export function at(value: unknown, ...path: readonly string[]): unknown {
   }
   return here;
 }
+
+/** Deeper nesting than any server's answer; walking or writing what nests much deeper would exhaust the stack. */
+const deepest = 500;
+
+/** The text as JSON; undefined when it is none, or nests deeper than 500 levels. */
+export function parseJson(text: string): unknown {
+  try {
+    return text.length > 2 * deepest && nestsTooDeep(text) ? undefined : (JSON.parse(text) as unknown);
+  } catch {
+    return undefined;
+  }
+}
+
+function nestsTooDeep(text: string): boolean {
+  let depth = 0;
+  let quoted = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (quoted) {
+      if (code === 92) at++;
+      else if (code === 34) quoted = false;
+    } else if (code === 34) quoted = true;
+    else if (code === 91 || code === 123) {
+      if (++depth > deepest) return true;
+    } else if (code === 93 || code === 125) depth--;
+  }
+  return false;
+}

@@ -106,6 +106,13 @@ describe('the report in a terminal', () => {
     assert.match(renderReport(none, { width: 80, colour: false }), /busy +\[31m +now/);
   });
 
+  it('draws stamps that no run can have, without a step a column between them', () => {
+    const wild = makeReport([steady(0, 100, 10, 5), makeSample({ deltas: [[5, 'text', 1], [-4e9, 'text', 1], [9, 'text', 1]] }), makeSample({ deltas: [[1e300, 'text', 1e300], [-1e300, 'text', 1e300]], streamTokens: 2e300 })]);
+    const before = process.hrtime.bigint();
+    renderReport(wild, { width: 80, colour: false });
+    assert.ok(Number(process.hrtime.bigint() - before) < 2e9);
+  });
+
   it('colours only when asked, and the words stay', () => {
     const coloured = renderReport(report, { width: 100, colour: true });
     assert.match(coloured, /\u001B\[31m/);

@@ -33,9 +33,10 @@ const alias = { yaml: path.join(root, 'node_modules/yaml/browser/dist/index.js')
 const host = { alias, platform: 'node', format: 'cjs', mainFields: ['module', 'main'], target: 'node20', external: ['vscode'], plugins: [lazySiblings] };
 const targets = [
   { in: 'src/extension.ts', out: 'extension', budgetKB: 150, ...host },
-  { in: 'src/probe/index.ts', out: 'probe', budgetKB: 150, ...host },
+  // Thirteen API families, the scenarios and the answer check are in it; it is loaded with the first probe, never at activation.
+  { in: 'src/probe/index.ts', out: 'probe', budgetKB: 280, ...host },
   { in: 'src/probe/recorder.ts', out: 'recorder', budgetKB: 600, ...host },
-  { in: 'src/prompt/index.ts', out: 'prompt', budgetKB: 350, ...host },
+  { in: 'src/prompt/index.ts', out: 'prompt', budgetKB: 360, ...host },
   { in: 'src/prompt/tokenizer.ts', out: 'tokenizer', ...host },
   { in: 'src/prompt/format/code.ts', out: 'code', ...host },
   { in: 'src/editor/prefixThread.ts', out: 'prefix', ...host },

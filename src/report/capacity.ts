@@ -16,27 +16,6 @@ export function knee<Step extends LoadStep>(steps: readonly Step[]): Step | null
   return [...latest.values()].filter(({ verdict }) => verdict === 'met').reduce<Step | null>((best, step) => (best === null || step.load > best.load ? step : best), null);
 }
 
-/**
- * The next load to try: doubled while every verdict is *met*, then halfway between the knee and the least load that is not met, until they
- * are within `tolerance` (a share of the knee; at least one request). Null when the search is over. `most` bounds it.
- */
-export function nextLoad(steps: readonly LoadStep[], options: { readonly first: number; readonly most: number; readonly tolerance: number; readonly whole: boolean }): number | null {
-  if (steps.length === 0) return options.first;
-  const met = knee(steps)?.load ?? 0;
-  const broken = steps.filter((step) => step.load > met && step.verdict !== 'met').reduce((least, step) => Math.min(least, step.load), Number.POSITIVE_INFINITY);
-  if (!Number.isFinite(broken)) {
-    const next = Math.min(options.most, met * 2);
-    return next > met ? next : null;
-  }
-  const gap = broken - met;
-  if (gap <= Math.max(options.whole ? 1 : 0, options.tolerance * met)) return null;
-  if (met === 0 && broken <= options.first / 64) return null;
-  const middle = met + gap / 2;
-  if (!options.whole) return middle;
-  const rounded = Math.round(middle);
-  return rounded > met && rounded < broken ? rounded : null;
-}
-
 /** The span in which all slots were busy, and what came out of it. */
 export interface BusySpan {
   readonly from: Milliseconds;

@@ -99,6 +99,8 @@ function* searching(options: RateOptions, context: ScenarioContext): Steps<RateR
       break;
     }
     if (measured.at(-1)!.step.clientBottleneck !== null && bracket(measured, slo).broken !== null) {
+      // It may have been a moment's trouble: once more, then believe it.
+      if (measured.filter((m) => m.load === rateNow).length < 2 && options.list?.length !== 1) continue;
       ended = 'this machine could not send more';
       break;
     }
@@ -207,22 +209,28 @@ function latestSteps(measured: readonly Measured[]): RateStep[] {
 function resultOf(measured: readonly Measured[], options: RateOptions, slo: Slo, ended: string): RateResult {
   const steps = latestSteps(measured);
   const best = knee(measured)?.step ?? null;
-  return { schema: 'first-token/rate@1', arrivals: options.workload.timed ? 'trace' : options.arrivals, seed: options.seed, steps, knee: best, sentences: sentences(steps, best, slo), ended };
+  const { kept: keptLoad } = bracket(measured, slo);
+  const kept = steps.find((step) => step.rate === keptLoad?.load) ?? null;
+  return { schema: 'first-token/rate@1', arrivals: options.workload.timed ? 'trace' : options.arrivals, seed: options.seed, steps, knee: best, sentences: sentences(steps, best, kept, slo), ended };
 }
 
 function perSecond(value: number): string {
   return `${digits(value)} requests/s`;
 }
 
-function sentences(steps: readonly RateStep[], best: RateStep | null, slo: Slo): string[] {
+function sentences(steps: readonly RateStep[], best: RateStep | null, kept: RateStep | null, slo: Slo): string[] {
   const all: string[] = [];
   const [only] = steps;
   if (only === undefined) return ['Nothing was measured.'];
-  const broken = steps.find((step) => step.rate > (best?.rate ?? 0) && step.verdict !== 'met');
+  const held = (best ?? kept)?.rate ?? 0;
+  const broken = steps.find((step) => step.rate > held && step.verdict !== 'met');
   if (best !== null) {
     all.push(`${perSecond(best.rate)} can be sustained under the SLO: ${outOf(best.attainment?.good ?? 0, best.attainment?.due ?? 0)} answers were good${best.goodput === null ? '' : `, goodput is ${digits(best.goodput.perSecond)} answers/s`}${best.fromDue.ttft === null ? '' : `, and the first token came ${ms(best.fromDue.ttft.p50)} (p50) and ${ms(best.fromDue.ttft.p95)} (p95) after it was due`}.`);
+  } else if (kept !== null) {
+    const blocked = kept.clientBottleneck !== null;
+    all.push(`Up to ${perSecond(kept.rate)} the answers kept the SLO, but that is not proved: ${blocked ? `this machine was the limit, not the server (${kept.clientBottleneck})` : `${outOf(kept.attainment?.good ?? 0, kept.attainment?.due ?? 0)} good answers are too few`}. Run again ${blocked ? 'on a quieter machine' : 'with a longer --duration'}.`);
   } else {
-    all.push(`No rate is shown to be sustainable under the SLO: at ${perSecond(only.rate)}, ${outOf(only.attainment?.good ?? 0, only.attainment?.due ?? 0)} answers were good. ${only.verdict === 'unclear' ? 'More answers would tell: raise --duration.' : 'Raise the limits (firstToken.slo), shorten the answers, or add capacity.'}`);
+    all.push(`No rate is shown to be sustainable under the SLO: at ${perSecond(only.rate)}, ${outOf(only.attainment?.good ?? 0, only.attainment?.due ?? 0)} answers were good. Raise the limits (firstToken.slo), shorten the answers, or add capacity.`);
   }
   if (broken !== undefined) all.push(whyBroken(broken, slo));
   else if (best !== null) all.push('No rate that was tried broke the SLO: the server can take more.');

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { busyThroughput, clientBottleneck, knee, nextLoad, queueGrowth, type LoadStep } from '../../../src/report/capacity';
+import { busyThroughput, clientBottleneck, knee, queueGrowth, type LoadStep } from '../../../src/report/capacity';
 import { generator } from '../../../src/report/statistics';
 import { failed, makeSample, steady } from './makeSample';
 
@@ -11,32 +11,6 @@ describe('the knee', () => {
     assert.equal(knee([]), null);
     // A step that was repeated counts as it came out last.
     assert.equal(knee([{ load: 4, verdict: 'met' }, { load: 4, verdict: 'missed' }, { load: 2, verdict: 'met' }])?.load, 2);
-  });
-
-  it('is found by doubling and then halving, for every place it may be', () => {
-    for (const truth of [1, 2, 3, 7, 34, 63, 64, 100, 255]) {
-      const steps: LoadStep[] = [];
-      const options = { first: 1, most: 256, tolerance: 0, whole: true };
-      for (let load = nextLoad(steps, options); load !== null; load = nextLoad(steps, options)) {
-        steps.push({ load, verdict: load <= truth ? 'met' : 'missed' });
-        assert.ok(steps.length < 20);
-      }
-      assert.equal(knee(steps)?.load, truth);
-    }
-  });
-
-  it('of rates is found within the tolerance, upward and downward', () => {
-    for (const truth of [0.2, 1, 3.3, 17]) {
-      const steps: LoadStep[] = [];
-      const options = { first: 1, most: 1000, tolerance: 0.1, whole: false };
-      for (let load = nextLoad(steps, options); load !== null; load = nextLoad(steps, options)) {
-        steps.push({ load, verdict: load <= truth ? 'met' : 'missed' });
-        assert.ok(steps.length < 25);
-      }
-      assert.ok(Math.abs(knee(steps)!.load - truth) <= 0.1 * truth + 1e-9, `${truth}: ${String(knee(steps)?.load)}`);
-    }
-    assert.equal(nextLoad([{ load: 256, verdict: 'met' }], { first: 1, most: 256, tolerance: 0, whole: true }), null);
-    assert.equal(nextLoad([{ load: 1, verdict: 'missed' }], { first: 1, most: 256, tolerance: 0, whole: true }), null);
   });
 });
 

@@ -91,6 +91,7 @@ describe(`panel${browserPath ? '' : ' (skipped: no Chromium; set CHROMIUM or ins
   it('links a word to its tick and frame, and a frame to its word', async () => {
     const report = await show();
     await panel.page.locator('.answer-text').scrollIntoViewIfNeeded();
+    await panel.page.locator('.piece.text').first().waitFor();
     const spot = await panel.page.evaluate(() => {
       const range = new Range();
       const node = document.querySelector('.piece.text').firstChild;

@@ -12,6 +12,7 @@ import { createEndpoints } from './endpoints';
 import { createEvidence } from './evidence';
 import { saveTape } from './saveTape';
 import { createHandlers } from './handlers';
+import { createLab } from './lab';
 import { createLog } from './log';
 import { commandIds, section, type ContextKeys } from './manifest';
 import { createPrefix } from './prefix';
@@ -61,7 +62,7 @@ function compose(context: vscode.ExtensionContext) {
 
   const demo = keep(
     createDemo({
-      launch: () => startSimulator({ script: own('simulator.js') }),
+      launch: (args) => startSimulator({ script: own('simulator.js'), args: [...args] }),
       describe: (url) => endpointFromUrl(url, { name: 'demo' }),
       changed: () => {
         endpoints.refresh();
@@ -100,13 +101,29 @@ function compose(context: vscode.ExtensionContext) {
       },
     }),
   );
-  const lenses = keep(createPromptLenses({ settings: () => settings, results, runs, endpointName: () => endpoints.selected()?.endpoint.name ?? null, withoutPrompt: (document) => prefix.withoutPrompt(document) }));
+  // Registered before the other lenses: of two providers VS Code shows the younger one first.
   const prefix = keep(createPrefix({ settings: () => settings, endpoints, memory, probing, dialogs, log, workspaceState: context.workspaceState, script: own('prefix.js'), extensionUri: context.extensionUri, setScanning: (on) => setContext('firstToken.scanning', on) }));
+  const lenses = keep(createPromptLenses({ settings: () => settings, results, runs, endpointName: () => endpoints.selected()?.endpoint.name ?? null, withoutPrompt: (document) => prefix.withoutPrompt(document) }));
   const statusBar = keep(createStatusBar({ endpoints, runs, results }));
   const views = keep(registerViews({ endpoints, store: () => store }));
   keep(showProgressWithoutPanel({ runs, panels }));
 
-  const handlers: CommandHandlers = { ...prefix.handlers, ...createHandlers({ settings: () => settings, endpoints, secrets, demo, probing, memory, runs, panels, store, dialogs, log, loadEngine, exporter: async (report, format) => (await import('../report/exchange/index')).exporters[format](report) }) };
+  const lab = keep(
+    createLab({
+      extensionUri: context.extensionUri,
+      script: own('lab.js'),
+      version: (context.extension.packageJSON as { version: string }).version,
+      serve: async (flags) => {
+        const { name, url } = await demo.startWith(flags);
+        await endpoints.select(name);
+        return url;
+      },
+      failed: (message) => log.error(`Lab: ${message}`),
+      guarded: (work) => guarded(work),
+    }),
+  );
+
+  const handlers: CommandHandlers = { ...prefix.handlers, ...createHandlers({ settings: () => settings, endpoints, secrets, demo, lab, probing, memory, runs, panels, store, dialogs, log, loadEngine, exporter: async (report, format) => (await import('../report/exchange/index')).exporters[format](report) }) };
   keep(registerCommands(handlers, { log, dialogs }));
 
   const command = (id: string, ...args: unknown[]) => void vscode.commands.executeCommand(id, ...args);
@@ -201,7 +218,7 @@ function compose(context: vscode.ExtensionContext) {
   showProblems(settings);
   void store.tidy(settings.reports.keep).catch((error: unknown) => log.warn(String(error)));
 
-  return { dialogs, log, secrets, endpoints, demo, runs, store, panels, lenses, results, handlers, probing, prefix, settings: () => settings };
+  return { dialogs, log, secrets, endpoints, demo, lab, runs, store, panels, lenses, results, handlers, probing, prefix, settings: () => settings };
 }
 
 function setContext<K extends keyof ContextKeys>(key: K, value: ContextKeys[K]): void {

@@ -13,7 +13,7 @@ import { createPrefixDiagnostics } from './prefixDiagnostics';
 import { createPrefixDocuments, sourceOf } from './prefixDocuments';
 import { createPrefixLenses } from './prefixLenses';
 import type { JudgeBy } from './prefixMessages';
-import { createPrefixProofs } from './prefixProofs';
+import { coldPrefillRate, createPrefixProofs } from './prefixProofs';
 import { proofOf, startProof } from './prefixProving';
 import { createPrefixTree } from './prefixTree';
 import { createPrefixWorker } from './prefixWorker';
@@ -100,7 +100,8 @@ export function createPrefix(parts: PrefixParts) {
 
   /** A run has ended: its prefill rate prices the breakers, and a proof stands in the lens beside what is predicted. */
   async function measured(report: Report, uri: string | null, textHash: string): Promise<void> {
-    if (report.prefillRate) await proofs.setPrefillRate(report.endpoint.name, report.prefillRate.p50);
+    const rate = coldPrefillRate(report);
+    if (rate !== null) await proofs.setPrefillRate(report.endpoint.name, rate);
     const proof = proofOf(report, textHash);
     if (proof && uri !== null) await proofs.set(uri, proof);
     refresh();

@@ -105,10 +105,15 @@ function codeAction(document: vscode.TextDocument, fix: FixView, diagnostics: re
   return action;
 }
 
-/** The edit of a fix; all its parts are confirmed together in the refactor preview unless it only adds a comment. */
+/**
+ * The edit of a fix. One that rewrites text opens the refactor preview with its parts checked: VS Code opens it for an edit that needs
+ * confirmation and unchecks just that one, so an insertion of nothing asks for it.
+ */
 export function fixEdit(document: vscode.TextDocument, fix: FixView): vscode.WorkspaceEdit {
   const edit = new vscode.WorkspaceEdit();
-  const metadata = harmless.has(fix.kind) ? undefined : { needsConfirmation: true, label: fix.title, description: vscode.workspace.asRelativePath(document.uri) };
-  for (const { start, end, text } of fix.edits ?? []) edit.replace(document.uri, new vscode.Range(document.positionAt(start), document.positionAt(end)), text, metadata);
+  const edits = fix.edits ?? [];
+  const [first] = edits;
+  if (first && !harmless.has(fix.kind)) edit.insert(document.uri, document.positionAt(first.start), '', { needsConfirmation: true, label: fix.title });
+  for (const { start, end, text } of edits) edit.replace(document.uri, new vscode.Range(document.positionAt(start), document.positionAt(end)), text);
   return edit;
 }

@@ -1,4 +1,7 @@
 import type * as vscode from 'vscode';
+import type { Report } from '../report/report';
+import { prefillRate } from '../report/sample';
+import { median } from '../report/statistics';
 import { hashOf, since } from './promptResults';
 
 /** What a proof found, in words for the lens; measured, never mixed with what is predicted. */
@@ -50,4 +53,12 @@ export function createPrefixProofs(memory: vscode.Memento, edited: (when: string
     prefillRate: (name) => rates()[name] ?? null,
     setPrefillRate: async (name, rate) => await memory.update(ratesKey, { ...rates(), [name]: rate }),
   };
+}
+
+/**
+ * Prompt tokens per second of a run's answers that had to compute at least half of their prompt, at the median; null without such.
+ * An answer that was nearly all cached tells the fixed cost of a request, not the pace of prefill.
+ */
+export function coldPrefillRate({ samples }: Pick<Report, 'samples'>): number | null {
+  return median(samples.filter(({ promptTokens, cachedTokens, role }) => role !== 'negotiation' && promptTokens !== null && cachedTokens !== null && 2 * cachedTokens <= promptTokens).flatMap((sample) => prefillRate(sample) ?? []));
 }

@@ -102,6 +102,7 @@ function placeLenses(prompt: PromptPart, { prompts, findings }: AnalysedFile, ju
 
 /** Levels of proof, weakest first; the editor alone reaches the first two. */
 const evidenceWords = {
+  strong: 'Evidence: its name, which hardly means anything else (level 0 of 5)',
   guess: 'Evidence: its name, a guess (level 0 of 5)',
   grammar: 'Evidence: the grammar of the file, certain (level 1 of 5)',
   yours: 'Evidence: you said so (a comment in the file, or firstToken.prefix.variables)',
@@ -111,7 +112,8 @@ const evidenceWords = {
 function evidenceOf({ judgement }: ChangingPlace): string {
   if (judgement.evidence === 'pragma' || judgement.evidence === 'setting') return evidenceWords.yours;
   if (judgement.strength === 'none') return evidenceWords.none;
-  return judgement.strength === 'certain' ? evidenceWords.grammar : evidenceWords.guess;
+  if (judgement.strength === 'certain') return evidenceWords.grammar;
+  return judgement.strength === 'strong' ? evidenceWords.strong : evidenceWords.guess;
 }
 
 function placeHover(prompt: PromptPart, place: ChangingPlace, report: PrefixReport, judge: JudgeBy): PlaceHover {
@@ -124,8 +126,7 @@ function placeHover(prompt: PromptPart, place: ChangingPlace, report: PrefixRepo
     end: place.end,
     lines: [
       `**${code(place.text)}** ${prompt.placeSentence(place, loss).slice(place.text.length).trim()}.`,
-      place.judgement.reason,
-      `${evidenceOf(place)}.`,
+      `${place.judgement.reason} ${evidenceOf(place)}.`,
       ...(scopes === null ? [] : [scopes]),
       `Rule ${rule.name}, as of ${rule.asOf}${age.stale ? ' (older than 180 days: raises no warning by itself)' : ''}, ${sourceWords[rule.confidence]}: ${rule.source.join('; ')}. ${rule.notes}`,
     ],

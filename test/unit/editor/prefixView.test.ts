@@ -37,7 +37,9 @@ describe('what the editor shows of a file', () => {
     const call = viewOf(`Now {{ now() }}\n${rules}`, 'x_prompt.jinja').hovers[0]!.lines.join('\n');
     assert.match(call, /certain \(level 1 of 5\)/);
     const name = viewOf(clock, 'a.prompty').hovers[0]!.lines.join('\n');
-    assert.match(name, /a guess \(level 0 of 5\)/);
+    assert.match(name, /hardly means anything else \(level 0 of 5\)/);
+    const weak = viewOf(`{{ message }}\n${rules}`, 'x_prompt.jinja').hovers[0]!.lines.join('\n');
+    assert.match(weak, /level 0 of 5/);
     const unknown = viewOf(`{{ thing }}\n${rules}`, 'x_prompt.jinja').hovers[0]!.lines.join('\n');
     assert.match(unknown, /Evidence: none/);
     const marked = viewOf(`{# first-token: thing=request #}{{ thing }}\n${rules}`, 'x_prompt.jinja').hovers[0]!.lines.join('\n');

@@ -3,10 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { performance, type EventLoopUtilization } from 'node:perf_hooks';
 import type { ChatPrompt } from '../prompt/prompt';
+import { clientBottleneck, type ClientLoad } from '../report/capacity';
 import type { LiveRow } from '../report/messages';
 import { buildReport, type EndpointSummary, type Environment, type Report, type ReportInput, type ServerView, type Slo } from '../report/report';
-import { shiftSample, type Milliseconds, type Sample } from '../report/sample';
-import { percentile, sorted } from '../report/statistics';
+import { completed, shiftSample, ttft, type Milliseconds, type Sample } from '../report/sample';
+import { percentile, sorted, summarise } from '../report/statistics';
 import { now } from './clock';
 import type { Decoded } from './decode';
 import { createAnswerCheck, type AnswerCheck } from './answerCheck';
@@ -187,13 +188,13 @@ async function* measuringScenario<Result>(job: ProbeJob, scenario: Scenario<Resu
     const course = new ScenarioCourse(record, budget, kept);
     try {
       while (!next.done) {
-        record.scenario = { name: scenario.name, result: next.value.soFar };
+        record.scenario = { name: scenario.name, result: next.value.soFar, shown: next.value.shown };
         const before = next.value.countsCached ? await scrape(job, target, detection, side) : null;
         const ran = yield* course.carryOut(next.value, signal);
         const after = before === null ? null : await scrape(job, target, detection, side);
         next = steps.next(before === null || after === null ? ran : { ...ran, counted: cachedTokensBetween(before, after) });
       }
-      record.scenario = { name: scenario.name, result: next.value.result };
+      record.scenario = { name: scenario.name, result: next.value.result, shown: next.value.shown };
       course.show(next.value.shown);
       record.finish(course.clockErrors, course.stopped, course.origin ?? now(), await metrics?.stop());
     } finally {
@@ -220,6 +221,7 @@ class ScenarioCourse {
   readonly #kept: KeptRecorders;
   readonly #began = now();
   readonly #samples = new Map<string, Sample[]>();
+  readonly #clients = new Map<string, ClientLoad>();
 
   constructor(record: RunRecord, budget: SharedBudget, kept: KeptRecorders) {
     this.#record = record;
@@ -231,6 +233,7 @@ class ScenarioCourse {
   show(names: readonly string[] | null): void {
     if (names !== null) for (const name of this.#samples.keys()) if (!names.includes(name)) this.#samples.delete(name);
     this.#record.samples = [...this.#samples.values()].flat();
+    this.#record.clientBottleneck = [...this.#samples].map(([name, samples]) => bottleneckOf(this.#clients.get(name), samples)).find((reason) => reason !== null) ?? null;
   }
 
   async *carryOut(step: Step<unknown>, signal: AbortSignal): AsyncGenerator<RunEvent, StepRun> {
@@ -250,7 +253,11 @@ class ScenarioCourse {
     try {
       for (;;) {
         const { done, value } = await running.next();
-        if (done) return this.#ran(value, own, texts, ownLoop);
+        if (done) {
+          const ran = this.#ran(value, own, texts, ownLoop);
+          this.#clients.set(step.name, ran.client);
+          return ran;
+        }
         if (value.type === 'live') {
           yield this.#live(value);
           continue;
@@ -296,11 +303,17 @@ class ScenarioCourse {
   }
 }
 
+/** Why this machine was the limit of a step, against the first tokens it saw. */
+function bottleneckOf(client: ClientLoad | undefined, samples: readonly Sample[]): string | null {
+  return client === undefined ? null : clientBottleneck(client, summarise(samples.filter((s) => s.role === 'measured' && completed(s)).flatMap((s) => ttft(s) ?? [])));
+}
+
 /** What has been measured so far, in memory and on disk. */
 class RunRecord {
   samples: Sample[] = [];
   stopped: Stopped | null = null;
   scenario: Report['scenario'];
+  clientBottleneck: string | null = null;
   readonly #job: ProbeJob;
   readonly #target: Target;
   readonly #id = randomUUID();
@@ -399,6 +412,7 @@ class RunRecord {
       unrendered,
       stopped: this.stopped,
       withSamples: whole,
+      clientBottleneck: this.clientBottleneck,
       ...(this.scenario ? { scenario: this.scenario } : {}),
       ...(this.#wall ? { wall: this.#wall } : {}),
       ...(keepText && whole ? { texts: { expires: new Date(this.#createdAt.getTime() + (keepTextDays ?? 7) * day).toISOString(), answers: this.#answers } } : {}),

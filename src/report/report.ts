@@ -152,6 +152,6 @@ export interface Report {
   readonly samples: readonly Sample[];
   /** Only with `firstToken.reports.keepText`: answer text by sample id, and when it must be deleted. */
   readonly texts?: { readonly expires: string; readonly answers: Readonly<Record<string, { readonly text: string; readonly reasoning: string }>> };
-  /** Scenario results (sweep, rate …), under the scenario's name. */
-  readonly scenario?: { readonly name: string; readonly result: unknown };
+  /** Scenario results (sweep, rate …), under the scenario's name. The report is of the steps in `shown` (label `step` of the samples); absent or null = of all. */
+  readonly scenario?: { readonly name: string; readonly result: unknown; readonly shown?: readonly string[] | null };
 }

@@ -83,7 +83,13 @@ function lines(all: readonly string[]): Report | ReportProblem {
     if (isReport) final = line.output as Report;
     else samples.push(line.output as Sample);
   }
-  return final === null ? interrupted(header.output, samples) : { ...final, samples: fromWindowStart(samples) };
+  return final === null ? interrupted(header.output, samples) : { ...final, samples: fromWindowStart(shownOf(final, samples)) };
+}
+
+/** A scenario writes the samples of all its steps; its report is of some of them. */
+function shownOf({ scenario }: Report, samples: readonly Sample[]): readonly Sample[] {
+  const shown = scenario?.shown ?? null;
+  return shown === null ? samples : samples.filter((s) => shown.includes(String(s.labels['step'])));
 }
 
 /** A header is a report that never got a window. */
@@ -328,6 +334,6 @@ const reportShape = once(() => {
     serverView: serverViewShape(),
     samples: v.array(sampleShape()),
     texts: v.exactOptional(v.object({ expires: text(), answers: v.record(text(), v.object({ text: text(), reasoning: text() })) })),
-    scenario: v.exactOptional(v.object({ name: text(), result: v.unknown() })),
+    scenario: v.exactOptional(v.object({ name: text(), result: v.unknown(), shown: v.exactOptional(v.nullable(v.array(text()))) })),
   }) satisfies v.GenericSchema<unknown, Report>;
 });

@@ -31,6 +31,7 @@ export function renderReport(report: Report, options: TerminalOptions): string {
   const paint: Paint = options.colour ? (style, text) => `\u001B[${codes[style]}m${text}\u001B[0m` : (_, text) => text;
   const samples = options.samples ?? report.samples;
   const blocks = [
+    scenarioBlock(report, width, paint),
     verdictBlock(report, samples, width, paint),
     stripBlock(samples, width, options.strips ?? 20, paint),
     tableBlock(percentileRows(report, samples), width, paint),
@@ -38,6 +39,13 @@ export function renderReport(report: Report, options: TerminalOptions): string {
     caveatBlock(report, width, paint),
   ];
   return `${blocks.filter((lines) => lines.length > 0).map((lines) => lines.join('\n')).join('\n\n')}\n`;
+}
+
+/** What an experiment found, in its own sentences; the rest of the report is of the step it chose. */
+function scenarioBlock({ scenario }: Report, width: number, paint: Paint): string[] {
+  const sentences = (scenario?.result as { readonly sentences?: unknown } | null | undefined)?.sentences;
+  if (scenario === undefined || !Array.isArray(sentences)) return [];
+  return [paint('bold', `${scenario.name}${scenario.shown?.length ? `, numbers below of step ${scenario.shown.join(', ')}` : ''}`), ...sentences.flatMap((sentence: unknown) => (typeof sentence === 'string' ? wrap(sentence, width) : []))];
 }
 
 function verdictBlock(report: Report, samples: readonly Sample[], width: number, paint: Paint): string[] {

@@ -63,7 +63,9 @@ describe('a scenario on a real socket', () => {
     assert.equal(report.plan.scenario, 'sweep');
     const saved = parseReport(readFileSync(file, 'utf8'));
     assert.ok(!isReportProblem(saved));
-    assert.equal(saved.samples.length, samples.length);
+    assert.deepEqual(new Set(saved.samples.map((s) => s.labels['step'])), new Set(report.scenario?.shown));
+    assert.equal(saved.samples.length, report.samples.length);
+    assert.ok(readFileSync(file, 'utf8').trim().split('\n').length === samples.length + 2, 'every sample is in the file');
     assert.deepEqual(saved.scenario, JSON.parse(JSON.stringify(report.scenario)));
   });
 

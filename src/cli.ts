@@ -5,7 +5,7 @@ import { encoderCommand } from './cli/encoder';
 import { lintCommand } from './cli/lint';
 import { handOverCommand } from './cli/handOver';
 import { batchingCommand, fairnessCommand, interferenceCommand, overloadCommand } from './cli/detectors';
-import { guardStdout, note, print } from './cli/output';
+import { guardStdout, note, print, stdoutFailure } from './cli/output';
 import { probeCommand } from './cli/probe';
 import { proveCommand } from './cli/prove';
 import { rateCommand } from './cli/rate';
@@ -66,18 +66,35 @@ async function main(args: readonly string[]): Promise<number> {
   };
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);
-  return command.run({ args: rest, dist: __dirname, cwd: process.cwd(), env: process.env, signal: stop.signal });
+  return command.run({ args: rest, dist: __dirname, cwd: currentFolder(), env: process.env, signal: stop.signal });
+}
+
+function currentFolder(): string {
+  try {
+    return process.cwd();
+  } catch {
+    throw new UsageError('The current folder does not exist any more: change into another one.');
+  }
+}
+
+function fail(error: unknown): void {
+  const known = error instanceof UsageError || (error instanceof Error && (error.name === 'PlanError' || error.name === 'UsageError'));
+  note(known ? error.message : `first-token failed in a way it should not: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+  process.exitCode = exitCode.usage;
 }
 
 guardStdout();
+// Node would end with code 1, which says that the SLO was missed.
+process.on('uncaughtException', (error) => {
+  fail(error);
+  process.exit();
+});
 main(process.argv.slice(2)).then(
   (code) => {
     // Not process.exit: it would cut off what stdout has not taken yet.
     process.exitCode = code;
+    const failure = stdoutFailure();
+    if (failure !== null) fail(new UsageError(`The output could not be written: ${failure}.`));
   },
-  (error: unknown) => {
-    const known = error instanceof UsageError || (error instanceof Error && (error.name === 'PlanError' || error.name === 'UsageError'));
-    note(known ? error.message : `first-token failed in a way it should not: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
-    process.exitCode = exitCode.usage;
-  },
+  fail,
 );

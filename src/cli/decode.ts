@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { decodeRecording, UnreadableFile, type DecodedFile } from '../probe/decodeFile';
 import { apis } from '../probe/endpoint';
 import { exitCode, oneOf, parse, UsageError, type Command } from './command';
-import { print } from './output';
+import { readInput } from './input';
+import { print, printable } from './output';
 
 /** `first-token decode`: what a recorded stream says, without a network. */
 export const decodeCommand: Command = {
@@ -17,12 +17,7 @@ export const decodeCommand: Command = {
     const { values, positionals } = parse(args, { api: { type: 'string' }, timed: { type: 'boolean' }, json: { type: 'boolean' } }, { most: 1, least: 1, what: 'one file to decode' });
     const api = oneOf('--api', values.api, apis) ?? 'auto';
     const file = positionals[0]!;
-    let bytes: Buffer;
-    try {
-      bytes = readFileSync(file);
-    } catch (error) {
-      throw new UsageError(`${file} cannot be read: ${(error as Error).message}.`);
-    }
+    const bytes = await readInput(file);
     let decoded: DecodedFile;
     try {
       decoded = await decodeRecording(bytes, api, values.timed === true);
@@ -35,7 +30,7 @@ export const decodeCommand: Command = {
     }
     const { outcome, outputTokens, arrivals } = decoded;
     await print(
-      [
+      printable([
         decoded.reasoning === '' ? null : `${decoded.reasoning}\n---`,
         decoded.text,
         ...decoded.toolCalls.map((call) => `tool ${call.name}(${call.arguments})`),
@@ -45,7 +40,7 @@ export const decodeCommand: Command = {
         `output tokens ${outputTokens.count ?? 'unknown'}${outputTokens.source === null ? '' : ` (${outputTokens.source})`}, prompt ${decoded.promptTokens ?? 'unknown'}, cached ${decoded.cachedTokens ?? 'unknown'}`,
       ]
         .filter((line) => line !== null)
-        .join('\n') + '\n',
+        .join('\n') + '\n'),
     );
     return exitCode.ok;
   },

@@ -6,8 +6,10 @@ import { UsageError } from './command';
  * A settings file of a cloned repository can therefore never name the place a key is sent to.
  */
 export function keyFor(target: { readonly origin: string; readonly typedUrl: boolean; readonly loopback: boolean }, env: NodeJS.ProcessEnv): { readonly key: string | null; readonly withheld: string | null } {
-  const key = env['FIRST_TOKEN_API_KEY'];
+  // A key read from a file brings its line break along.
+  const key = env['FIRST_TOKEN_API_KEY']?.trim();
   if (!key) return { key: null, withheld: null };
+  if (!/^[\u0020-\u007e\u0080-\u00ff]+$/.test(key)) throw new UsageError('FIRST_TOKEN_API_KEY holds a character that no HTTP header can carry (a line break, a control character, a letter beyond Latin-1). Copy the key again.');
   const bound = env['FIRST_TOKEN_API_KEY_ORIGIN'];
   if (bound !== undefined && bound !== '') {
     let origin: string;

@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { ChatPrompt } from '../prompt/prompt';
-import { createMemory, createReportFile, probe, readProbeSettings, type ProbeJob, type RunEvent } from '../probe/index';
+import { createMemory, createRedactor, createReportFile, defaultProbeSettings, probe, readProbeSettings, secretsOf, type ProbeJob, type RunEvent } from '../probe/index';
 import type { Report } from '../report/report';
 import { ms } from '../report/format';
 import { renderReport } from '../report/terminalReport';
 import { exitCode, oneOf, parse, UsageError, wholeNumber, type Command, type CommandContext } from './command';
-import { networkOf, sloOf, terminalEnvironment } from './environment';
-import { note, print, progressLine, stdoutClosed } from './output';
+import { networkOf, readerPaceOf, sloOf, terminalEnvironment } from './environment';
+import { readInput } from './input';
+import { note, print, printable, progressLine, stdoutClosed } from './output';
 import { nextReportFile } from './reports';
 import { resolveTarget, targetOptions, targetUsage, type CliTarget } from './target';
 
@@ -69,12 +70,11 @@ Exit code: 0 ok, 1 SLO missed, 2 wrong usage, 3 no request succeeded.`,
 export async function createJob(context: CommandContext, target: CliTarget, promptFile: string | null, flags: Readonly<Record<string, unknown>>, objectiveFlag: 'chat' | 'batch' | undefined, save: string | undefined): Promise<{ readonly job: ProbeJob; readonly file: string | null }> {
   const { settings } = target;
   const objective = objectiveFlag ?? oneOf('firstToken.objective', settings['objective'] as string | undefined, ['chat', 'batch'] as const) ?? 'chat';
-  const fromFile = settings['probe'];
-  const probeSettings = readProbeSettings({ maxTokens: 128, ...(fromFile !== null && typeof fromFile === 'object' ? fromFile : {}), ...flags });
+  const probeSettings = readProbeSettings(flags, readProbeSettings(settings['probe'], { ...defaultProbeSettings, maxTokens: 128 }));
   const { prompt, name, unrendered } = await readPrompt(promptFile, context.cwd);
   const file = save === undefined ? nextReportFile(context.env, new Date()) : path.resolve(context.cwd, save);
+  if (file === null) note('The report will not be kept: the state folder cannot be written. --save FILE says where else to write it.');
   const { network, timeouts } = networkOf(settings, context.env);
-  const pace = settings['readerPace'];
   return {
     file,
     job: {
@@ -85,7 +85,7 @@ export async function createJob(context: CommandContext, target: CliTarget, prom
       settings: probeSettings,
       slo: sloOf(settings, objective),
       objective,
-      readerPace: typeof pace === 'number' && pace > 0 ? pace : 120,
+      readerPace: readerPaceOf(settings),
       network,
       timeouts,
       environment: terminalEnvironment(context.env),
@@ -101,13 +101,7 @@ export async function createJob(context: CommandContext, target: CliTarget, prom
 /** The prompt of a file, rendered with its own samples; the built-in one without a file. Throws a UsageError for what cannot be read. */
 export async function readPrompt(file: string | null, cwd: string): Promise<{ readonly prompt: ChatPrompt; readonly name: string; readonly unrendered: readonly string[] }> {
   if (file === null) return { prompt: builtInPrompt, name: 'built-in', unrendered: [] };
-  let bytes: Buffer;
-  try {
-    bytes = readFileSync(path.resolve(cwd, file));
-  } catch (error) {
-    throw new UsageError(`The prompt file ${file} cannot be read: ${(error as Error).message}.`);
-  }
-  if (bytes.length > 5_000_000) throw new UsageError(`The prompt file ${file} has ${(bytes.length / 1e6).toFixed(1)} MB: no model takes that. Give a smaller file.`);
+  const bytes = await readInput(path.resolve(cwd, file), 5_000_000, `The prompt file ${file}`);
   if (bytes.subarray(0, 8000).includes(0)) throw new UsageError(`${file} is a binary file: give a text file with the prompt.`);
   const { prepare, renderFile } = await import('../prompt/index');
   await prepare([file]);
@@ -126,6 +120,8 @@ export async function readPrompt(file: string | null, cwd: string): Promise<{ re
 async function follow(job: ProbeJob, file: string | null, context: CommandContext, output: { readonly json: boolean; readonly text: boolean }): Promise<number> {
   const progress = progressLine();
   let report: Report | null = null;
+  let unwritten: string | null = null;
+  const redact = createRedactor([job.key, ...secretsOf(job.endpoint.url, job.endpoint.headers)]);
   try {
     for await (const event of probe(job, context.signal)) {
       tell(event, progress);
@@ -135,17 +131,22 @@ async function follow(job: ProbeJob, file: string | null, context: CommandContex
       }
       if (event.type === 'sample' && output.text && !output.json) {
         progress.clear();
-        await print(`#${event.sample.id}\n${event.decoded.reasoning === '' ? '' : `${event.decoded.reasoning}\n---\n`}${event.decoded.text}\n\n`);
+        await print(printable(redact(`#${event.sample.id}\n${event.decoded.reasoning === '' ? '' : `${event.decoded.reasoning}\n---\n`}${event.decoded.text}\n\n`)));
       }
       if (event.type === 'end') report = event.report;
     }
+  } catch (error) {
+    // A report file that could not be written to its end is told after the report, which is whole.
+    if (!report) throw error;
+    unwritten = (error as Error).message;
   } finally {
     progress.clear();
   }
   if (!report) return exitCode.noneSucceeded;
   if (output.json) await print(`${JSON.stringify(report)}\n`);
   else await print(renderReport(report, { width: process.stdout.columns || 100, colour: process.stdout.isTTY && !context.env['NO_COLOR'] }));
-  if (file !== null && (!output.json || stdoutClosed())) note(`${stdoutClosed() ? 'The output was closed; the' : 'The'} report is in ${file}`);
+  if (unwritten !== null) note(unwritten);
+  else if (file !== null && (!output.json || stdoutClosed())) note(`${stdoutClosed() ? 'The output was closed; the' : 'The'} report is in ${file}`);
   return verdictCode(report);
 }
 

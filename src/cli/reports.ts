@@ -1,34 +1,57 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { readForeign, type ForeignReport } from '../report/exchange/foreign';
 import { isReportProblem, parseReport, type Report } from '../report/report';
 import { UsageError } from './command';
+import { readInput } from './input';
 
 const kept = 30;
 const ending = '.first-token.jsonl';
 
-/** Where reports go that were not given a place: the user's state folder. */
-export function reportFolder(env: NodeJS.ProcessEnv): string {
-  const state = env['XDG_STATE_HOME'] ?? (process.platform === 'win32' ? env['LOCALAPPDATA'] : undefined) ?? path.join(os.homedir(), '.local', 'state');
-  return path.join(state, 'first-token', 'reports');
+/** A report that was written to so lately (ms) may still be written to by another run. */
+const fresh = 3_600_000;
+
+/** Where reports go that were not given a place: the user's state folder. Variables that hold no absolute path count as unset (XDG Base Directory Specification); null without any. */
+export function reportFolder(env: NodeJS.ProcessEnv): string | null {
+  const places = [env['XDG_STATE_HOME'], process.platform === 'win32' ? env['LOCALAPPDATA'] : undefined, path.join(homeFolder(), '.local', 'state')];
+  const state = places.find((place) => place !== undefined && path.isAbsolute(place));
+  return state === undefined ? null : path.join(state, 'first-token', 'reports');
+}
+
+function homeFolder(): string {
+  try {
+    return os.homedir();
+  } catch {
+    return '';
+  }
 }
 
 /** A fresh file in that folder; the oldest beyond thirty are deleted. Null when the folder cannot be written: the run goes on without. */
 export function nextReportFile(env: NodeJS.ProcessEnv, when: Date): string | null {
   const folder = reportFolder(env);
+  if (folder === null) return null;
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    for (const name of reportsIn(folder).slice(kept - 1)) rmSync(path.join(folder, name), { force: true });
+    for (const name of reportsIn(folder).slice(kept - 1)) discard(path.join(folder, name), when);
   } catch {
     return null;
   }
   return path.join(folder, `${when.toISOString().replace(/[:.]/g, '-')}-${process.pid}${ending}`);
 }
 
+function discard(file: string, when: Date): void {
+  try {
+    if (when.getTime() - statSync(file).mtimeMs > fresh) rmSync(file, { force: true });
+  } catch {
+    // Another run was quicker.
+  }
+}
+
 /** The newest report kept there, or null. */
 export function lastReportFile(env: NodeJS.ProcessEnv): string | null {
   const folder = reportFolder(env);
+  if (folder === null) return null;
   const [newest] = reportsIn(folder);
   return newest === undefined ? null : path.join(folder, newest);
 }
@@ -42,22 +65,15 @@ function reportsIn(folder: string): string[] {
 }
 
 /** Reads a report file. Throws a UsageError that says what is wrong with it. */
-export function readReport(file: string): Report {
-  const report = readReportOrForeign(file);
+export async function readReport(file: string): Promise<Report> {
+  const report = await readReportOrForeign(file);
   if (report.schema === 'first-token/foreign@1') throw new UsageError(`${file} is a result of ${report.tool}, which counts differently: first-token show prints it, but it is no report of First Token.`);
   return report;
 }
 
 /** Reads a report file or a result of another tool. Throws a UsageError that says what is wrong with it. */
-export function readReportOrForeign(file: string): Report | ForeignReport {
-  let text: string;
-  try {
-    if (statSync(file).size > 1 << 30) throw new UsageError(`${file} is larger than 1 GB: that is not a report of this tool.`);
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    if (error instanceof UsageError) throw error;
-    throw new UsageError(`${file} cannot be read: ${(error as Error).message}.`);
-  }
+export async function readReportOrForeign(file: string): Promise<Report | ForeignReport> {
+  const text = (await readInput(file)).toString('utf8');
   const report = parseReport(text);
   if (isReportProblem(report)) {
     const foreign = report.problem === 'not-a-report' ? readForeign(text) : null;

@@ -8,12 +8,12 @@ export function readWorkspaceSettings(cwd: string): { readonly file: string; rea
   const file = path.join(cwd, '.vscode', 'settings.json');
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
   } catch {
     return { file, values: {} };
   }
   const errors: ParseError[] = [];
-  const root = parseJsonc(text, errors, { allowTrailingComma: true }) as unknown;
+  const root = parseJsonc(text, errors, { allowTrailingComma: true, allowEmptyContent: true }) as unknown;
   const [first] = errors;
   if (first) {
     const line = text.slice(0, first.offset).split('\n').length;

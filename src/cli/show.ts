@@ -16,7 +16,7 @@ export const showCommand: Command = {
     const { values, positionals } = parse(args, { json: { type: 'boolean' } }, { most: 1, what: 'one report file' });
     const file = positionals[0] ?? lastReportFile(env);
     if (file === null) throw new UsageError('There is no report yet. Try: first-token probe --demo');
-    const report = readReportOrForeign(file);
+    const report = await readReportOrForeign(file);
     if (report.schema === 'first-token/foreign@1') {
       await print(values.json ? `${JSON.stringify(report)}\n` : renderForeign(report, process.stdout.columns || 100));
       return exitCode.ok;

@@ -8,11 +8,14 @@ export type AnswerCheck = (text: string) => string | null;
 
 /** The check of an SLO, or null when it has none. Throws a PlanError for a pattern or schema that is none. */
 export function createAnswerCheck(valid: Slo['valid']): AnswerCheck | null {
-  if (!valid) return null;
+  const given: unknown = valid;
+  if (given === undefined || given === null || !valid) return null;
+  if (typeof given !== 'object') throw new PlanError('firstToken.slo.valid must be { "pattern": … } or { "schema": … }.', 'firstToken.slo');
   return 'pattern' in valid ? byPattern(valid.pattern) : bySchema(valid.schema);
 }
 
 function byPattern(pattern: string): AnswerCheck {
+  if (typeof (pattern as unknown) !== 'string') throw new PlanError('firstToken.slo.valid.pattern must be text.', 'firstToken.slo');
   let expression: RegExp;
   try {
     expression = new RegExp(pattern, 'u');

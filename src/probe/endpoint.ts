@@ -34,7 +34,7 @@ export const apis = ['auto', 'openai-chat', 'openai-completions', 'openai-respon
 
 const text = (what: string) => v.pipe(v.string(`${what} must be text`), v.trim(), v.minLength(1, `${what} is empty`));
 const amount = v.nullish(v.pipe(v.number('must be a number'), v.minValue(0, 'must not be negative')), null);
-const limit = v.optional(v.nullable(v.pipe(v.number('must be a number of ms, or null for no limit'), v.minValue(1, 'must be at least 1 ms'))));
+const limit = v.optional(v.nullable(v.pipe(v.number('must be a number of ms, or null for no limit'), v.minValue(1, 'must be at least 1 ms'), v.maxValue(86_400_000, 'must be at most a day (86400000 ms), or null for no limit'))));
 const record = <T extends v.GenericSchema>(values: T, message: string) => v.record(v.string(), values, message);
 
 const urlSchema = v.pipe(

@@ -84,12 +84,25 @@ export function readProbeSettings(json: unknown, base: ProbeSettings = defaultPr
     maxTokens: read('maxTokens', base.maxTokens),
     cache: read('cache', base.cache),
     budget: { requests: read('maxRequests', base.budget.requests), outputTokens: read('maxTotalTokens', base.budget.outputTokens), cost: read('maxCost', base.budget.cost) },
-    breaker: given['breaker'] === undefined ? base.breaker : given['breaker'] === null || given['breaker'] === false ? null : { ...defaultBreaker, ...(given['breaker']) },
-    retry: given['retry'] === undefined ? base.retry : given['retry'] === null || given['retry'] === false ? null : { attempts: 2, wait: 1000, share: 0.1, ...(given['retry']) },
+    breaker: readPart('breaker', given['breaker'], base.breaker, defaultBreaker),
+    retry: readPart('retry', given['retry'], base.retry, defaultRetry),
     recorders: read('recorders', base.recorders),
   } as ProbeSettings;
   checkSettings(settings);
   return settings;
+}
+
+const defaultRetry: RetrySettings = { attempts: 2, wait: 1000, share: 0.1 };
+
+/** A part that can be switched off (null, false), on (true) or set in part over its defaults. */
+function readPart<Part extends object>(name: string, json: unknown, base: Part | null, defaults: Part): Part | null {
+  if (json === undefined) return base;
+  if (json === null || json === false) return null;
+  if (json === true) return defaults;
+  if (typeof json !== 'object' || Array.isArray(json)) throw new PlanError(`firstToken.probe.${name} must be an object, true or false; it is ${JSON.stringify(json)}.`, 'firstToken.probe');
+  const unknown = Object.keys(json).find((key) => !Object.hasOwn(defaults, key));
+  if (unknown !== undefined) throw new PlanError(`firstToken.probe.${name} has no property "${unknown}". Its properties are ${Object.keys(defaults).join(', ')}.`, 'firstToken.probe');
+  return { ...defaults, ...json };
 }
 
 function whole(name: string, flag: string, value: unknown, min: number, max: number): void {
@@ -99,7 +112,7 @@ function whole(name: string, flag: string, value: unknown, min: number, max: num
 }
 
 function positiveOrNull(name: string, value: unknown): void {
-  if (value !== null && (typeof value !== 'number' || !(value > 0))) throw new PlanError(`firstToken.probe.${name} must be a number above 0, or null for no limit; it is ${JSON.stringify(value)}.`, 'firstToken.probe');
+  if (value !== null && (typeof value !== 'number' || !(value > 0 && value < Infinity))) throw new PlanError(`firstToken.probe.${name} must be a number above 0, or null for no limit; it is ${JSON.stringify(value)}.`, 'firstToken.probe');
 }
 
 /** Throws a PlanError for the first setting that is not of its type or out of range. */
@@ -121,9 +134,12 @@ export function checkSettings(settings: ProbeSettings): void {
   if (settings.retry) {
     whole('retry.attempts', 'retry', settings.retry.attempts, 0, 10);
     positiveOrNull('retry.wait', settings.retry.wait);
-    if (typeof settings.retry.share !== 'number' || !(settings.retry.share >= 0)) throw new PlanError(`firstToken.probe.retry.share must be a number from 0; it is ${JSON.stringify(settings.retry.share)}.`, 'firstToken.probe');
+    if (typeof settings.retry.share !== 'number' || !(settings.retry.share >= 0 && settings.retry.share < Infinity)) throw new PlanError(`firstToken.probe.retry.share must be a number from 0; it is ${JSON.stringify(settings.retry.share)}.`, 'firstToken.probe');
   }
 }
+
+/** Headers that say how a message travels: set by hand they contradict what is sent. */
+const connectionHeaders = new Set(['content-length', 'transfer-encoding', 'expect', 'upgrade', 'keep-alive', 'te', 'trailer']);
 
 /** Throws a PlanError for an endpoint or prompt that cannot be sent, and for variables left in headers. */
 export function checkRequest(endpoint: Endpoint, prompt: ChatPrompt, promptName: string): void {
@@ -132,7 +148,8 @@ export function checkRequest(endpoint: Endpoint, prompt: ChatPrompt, promptName:
   const [variable] = environmentNames(endpoint);
   if (variable !== undefined) throw new PlanError(`A header of "${endpoint.name}" asks for the environment variable ${variable}. Allow it with --allow-env ${variable}, or write the endpoint to your user settings.`, 'firstToken.endpoints');
   for (const [name, value] of Object.entries(endpoint.headers)) {
-    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) || /[\u0000-\u0008\u000a-\u001f\u007f]/.test(value)) throw new PlanError(`The header "${name}" of "${endpoint.name}" holds characters that HTTP does not allow.`, 'firstToken.endpoints');
+    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) || /[^\u0009\u0020-\u007e\u0080-\u00ff]/.test(value)) throw new PlanError(`The header "${name}" of "${endpoint.name}" holds characters that HTTP does not allow.`, 'firstToken.endpoints');
+    if (connectionHeaders.has(name.toLowerCase())) throw new PlanError(`The header "${name}" of "${endpoint.name}" belongs to the connection, which First Token looks after itself: leave it out.`, 'firstToken.endpoints');
   }
   if (!prompt.messages.some((message) => message.text.trim() !== '')) throw new PlanError(`The prompt "${promptName}" is empty: write something to send.`);
 }

@@ -19,7 +19,7 @@ export function createReportFile(file: string): ReportSink {
     const handle = await open(file, flags, 0o600);
     try {
       await handle.appendFile(line);
-      await handle.datasync();
+      await handle.datasync().catch(exceptForDevices);
     } finally {
       await handle.close();
     }
@@ -33,6 +33,11 @@ export function createReportFile(file: string): ReportSink {
     samples: (samples) => write('a', samples.map(serialiseSample).join('')),
     end: (report) => write('a', serialiseFinal(report)),
   };
+}
+
+/** What is no file on a disk (/dev/null, a pipe) cannot be flushed to one. */
+function exceptForDevices(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EINVAL' && error.code !== 'ENOTSUP') throw error;
 }
 
 /** A sink that takes samples at once and writes them behind the caller's back, many in one write; `end` waits for all of them. Rejects there with the first error. */

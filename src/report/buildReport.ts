@@ -179,7 +179,7 @@ function throughput(done: readonly Sample[], window: Milliseconds, endpoint: End
 /** Σ N / (window in hours × price per hour × number of GPUs), or Σ N / what the tokens cost by the price list. */
 function tokensPerCost(tokens: number, done: readonly Sample[], window: Milliseconds, { gpu, price }: EndpointSummary): Report['throughput']['tokensPerCost'] {
   if (gpu !== null && gpu.pricePerHour !== null && gpu.pricePerHour > 0 && window > 0) {
-    return { value: tokens / ((window / 3_600_000) * gpu.pricePerHour * Math.max(1, gpu.count)), currency: gpu.currency ?? price?.currency ?? 'USD', from: 'gpu' };
+    return rateOf(tokens / ((window / 3_600_000) * gpu.pricePerHour * Math.max(1, gpu.count)), gpu.currency ?? price?.currency ?? 'USD', 'gpu');
   }
   if (price === null || price.outputPerMillion === null) return null;
   let cost = (tokens * price.outputPerMillion) / 1e6;
@@ -190,7 +190,12 @@ function tokensPerCost(tokens: number, done: readonly Sample[], window: Millisec
       cost += ((s.promptTokens - cached) * price.inputPerMillion + cached * (price.cachedInputPerMillion ?? price.inputPerMillion)) / 1e6;
     }
   }
-  return cost > 0 ? { value: tokens / cost, currency: price.currency, from: 'price' } : null;
+  return cost > 0 ? rateOf(tokens / cost, price.currency, 'price') : null;
+}
+
+/** A price so small that the rate is beyond any number tells nothing. */
+function rateOf(value: number, currency: string, from: 'gpu' | 'price'): Report['throughput']['tokensPerCost'] {
+  return Number.isFinite(value) ? { value, currency, from } : null;
 }
 
 /** Tokens per second one user sees: 1000 / TPOT. `p99` is that of the slowest hundredth, so it is the smaller one. */

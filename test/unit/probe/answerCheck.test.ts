@@ -25,6 +25,8 @@ describe('the check of an answer', () => {
 
   it('refuses what is no pattern and no schema, naming the setting', () => {
     assert.throws(() => createAnswerCheck({ pattern: '(' }), (error) => error instanceof PlanError && /slo\.valid\.pattern/.test(error.message));
+    for (const wrong of ['abc', 5, [], {}, { pattern: 5 }, { pattern: null }]) assert.throws(() => createAnswerCheck(wrong as never), (error) => error instanceof PlanError && /slo\.valid/.test(error.message));
+    assert.equal(createAnswerCheck(null as never), null);
     assert.throws(() => createAnswerCheck({ schema: 5 }), (error) => error instanceof PlanError && /slo\.valid\.schema/.test(error.message));
     assert.throws(() => createAnswerCheck({ schema: { pattern: '(' , type: 'string' } })?.('"x"'), /./);
   });

@@ -49,6 +49,7 @@ describe('endpoints from settings', () => {
     assert.match(problem({ name: 'a', url: 'http://x', apu: 'auto' }), /^\[0\]\.apu: is not a property of an endpoint/);
     assert.match(problem({ name: 'a', url: 'http://x', tls: { unsafe: true } }), /^\[0\]\.tls\.unsafe: is not a property of tls/);
     assert.match(problem({ name: 'a', url: 'http://x', timeouts: { total: '5s' } }), /^\[0\]\.timeouts\.total: must be a number of ms/);
+    assert.match(problem({ name: 'a', url: 'http://x', timeouts: { connect: 1e12 } }), /^\[0\]\.timeouts\.connect: must be at most a day/);
     assert.match(problem({ name: 'a', url: 'http://x', headers: { a: 1 } }), /^\[0\]\.headers\.a: a header’s value must be text/);
     assert.match(problem('http://x'), /^\[0\]/);
     assert.match(parseEndpoints({}).problems[0]!.message, /must be a list/);

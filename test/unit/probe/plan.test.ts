@@ -85,6 +85,14 @@ describe('probe settings', () => {
       [{ maxCost: -1 }, /maxCost/],
       [{ breaker: { consecutive: 0 } }, /breaker\.consecutive/],
       [{ retry: { attempts: 99 } }, /retry\.attempts/],
+      [{ breaker: 'abc' }, /probe\.breaker must be an object, true or false; it is "abc"/],
+      [{ breaker: [1] }, /probe\.breaker must be an object/],
+      [{ breaker: { windw: 5 } }, /probe\.breaker has no property "windw"/],
+      [{ breaker: { constructor: 5 } }, /no property "constructor"/],
+      [{ retry: 2 }, /probe\.retry must be an object/],
+      [{ retry: { wait: Infinity } }, /retry\.wait/],
+      [{ retry: { share: Infinity } }, /retry\.share/],
+      [{ maxCost: Infinity }, /maxCost/],
     ];
     for (const [json, message] of wrong) assert.match(refused(() => readProbeSettings(json)), message);
   });
@@ -100,6 +108,9 @@ describe('a request that cannot be sent', () => {
     const message = refused(() => checkRequest({ ...endpoint, headers: { 'x-key': 'planted\nvalue' } }, prompt, 'p'));
     assert.match(message, /"x-key".*does not allow/);
     assert.ok(!message.includes('planted'));
+    assert.match(refused(() => checkRequest({ ...endpoint, headers: { 'x-name': '名' } }, prompt, 'p')), /"x-name".*does not allow/);
+    for (const name of ['Content-Length', 'transfer-encoding', 'expect', 'upgrade']) assert.match(refused(() => checkRequest({ ...endpoint, headers: { [name]: '5' } }, prompt, 'p')), /belongs to the connection.*leave it out/);
+    checkRequest({ ...endpoint, headers: { connection: 'close', 'x-name': 'Grüße\t1' } }, prompt, 'p');
     checkRequest(endpoint, prompt, 'p');
   });
 });

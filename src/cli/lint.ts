@@ -105,8 +105,8 @@ function expand(absolute: string, shown: string, isPromptPath: (path: string) =>
 
 function inWords(result: Linted): string {
   const n = (value: number): string => value.toLocaleString('en-US');
-  const { total, reusable, commonPrefix } = result.tokens;
-  const head = `${result.file} (${result.format}): ${n(reusable)} of ${n(total)} tokens reusable on ${result.rule} for the same ${result.scope}${commonPrefix === reusable ? '' : `, common prefix ${n(commonPrefix)}`}`;
+  const { total, reusable, commonPrefix, source } = result.tokens;
+  const head = `${result.file} (${result.format}): ${n(reusable)} of ${source === 'bytes/4' ? 'about ' : ''}${n(total)} tokens reusable on ${result.rule} for the same ${result.scope}${commonPrefix === reusable ? '' : `, common prefix ${n(commonPrefix)}`}`;
   return [head, ...result.findings.map((f) => `  ${result.file}:${f.line}  ${f.severity}  ${f.message}  [${f.code}]`)].join('\n');
 }
 

@@ -32,7 +32,9 @@ export async function openEditor() {
     }
     const { startServer, workbenchUrl } = await import('./editorServer.mjs');
     console.log('No desktop VS Code here, so VS Code’s own server for the browser is used (installed once into the cache, about 300 MB) …');
-    const server = await startServer({ editor: 'minimum', dataFolder: path.join(folder, 'server'), env: { FIRST_TOKEN_TRY_DEMO: '1' } });
+    // Opening JSON starts the built-in npm extension, which shows an error without the ripgrep that is not installed here: JSON with comments does not.
+    const settings = { 'files.associations': { '*.json': 'jsonc' } };
+    const server = await startServer({ editor: 'minimum', dataFolder: path.join(folder, 'server'), settings, env: { FIRST_TOKEN_TRY_DEMO: '1' } });
     console.log(`\nOpen this address in a browser; the panel opens with the demo probe running:\n\n${workbenchUrl(server, { folder: workspace, extensionDevelopmentPath: root, openFile: path.join(workspace, 'support.prompty') })}\n\nCtrl-C ends it.`);
     await interrupted;
     await server.stop();

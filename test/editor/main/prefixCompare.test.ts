@@ -59,8 +59,8 @@ describe('comparing prompts', () => {
 
   it('compares a request with one of another file', async () => {
     const { prefix } = await parts();
-    const other = await openFile('other-request.json', sample('request.json').replace('smallest cog', 'largest cog'));
-    const document = await openFile('one-request.json', sample('request.json'));
+    const other = await openFile('other-request.json', sample('request.prompt.json').replace('smallest cog', 'largest cog'));
+    const document = await openFile('one-request.json', sample('request.prompt.json'));
     await answering({ open: () => Promise.resolve(other.uri) });
     const compared = await prefix.compare.requests(document);
     assert.match(compared.words[0] ?? '', /the text differs at messages\.0\.content/);

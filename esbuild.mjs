@@ -41,10 +41,13 @@ const targets = [
   { in: 'src/prompt/format/code.ts', out: 'code', ...host },
   { in: 'src/editor/prefixThread.ts', out: 'prefix', ...host },
   { in: 'src/report/exchange/index.ts', out: 'exchange', ...host },
+  { in: 'src/editor/labWorker.ts', out: 'lab', ...host },
   { in: 'src/simulator/server.ts', out: 'simulator', ...host },
   { in: 'src/cli.ts', out: 'cli', ...host, banner: { js: '#!/usr/bin/env node' } },
   { in: 'webview/main.ts', out: 'webview', budgetKB: 220, platform: 'browser', format: 'iife', target: 'chrome132', plugins: [leanChart] },
   { in: 'webview/panel.css', out: 'webview', target: 'chrome132' },
+  { in: 'webview/lab.ts', out: 'labPage', budgetKB: 220, platform: 'browser', format: 'iife', target: 'chrome132', plugins: [leanChart] },
+  { in: 'webview/lab.css', out: 'labPage', target: 'chrome132' },
 ].filter((t) => existsSync(path.join(root, t.in)));
 
 const options = ({ in: input, out, budgetKB: _, ...rest }) => ({

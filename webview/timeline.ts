@@ -33,10 +33,18 @@ export interface TimelineMemory {
   readonly sort: RowOrder;
 }
 
+/** How a time line differs from the panel's own. */
+export interface TimelineLook {
+  /** Rows shown at a time; more scroll. */
+  readonly rows?: number;
+  /** A simulated run: nobody reads it and nothing connects, so neither is drawn. */
+  readonly simulated?: boolean;
+}
+
 /** Ids must be unique in the page, and a comparison shows two time lines. */
 let made = 0;
 
-const mostRows = 40;
+const usualRows = 40;
 /** How far each axis reaches, in ms. */
 export interface Ends {
   readonly request: Milliseconds;
@@ -51,6 +59,8 @@ const axisHeight = 44;
 export class Timeline {
   readonly element: HTMLElement;
   readonly #host: TimelineHost;
+  readonly #mostRows: number;
+  readonly #simulated: boolean;
   readonly #canvas = el('canvas', { role: 'img' });
   readonly #stage: HTMLElement;
   readonly #plot: HTMLElement;
@@ -80,8 +90,10 @@ export class Timeline {
   #restTimer = 0;
 
   /** `memory` as it was before a reload: its zoom counts only for the report it was made on. */
-  constructor(host: TimelineHost, memory: (TimelineMemory & { readonly reportId: string | null }) | null) {
+  constructor(host: TimelineHost, memory: (TimelineMemory & { readonly reportId: string | null }) | null, look: TimelineLook = {}) {
     this.#host = host;
+    this.#mostRows = look.rows ?? usualRows;
+    this.#simulated = look.simulated ?? false;
     const id = `timeline-${made}`;
     made += 1;
     this.#title.id = `${id}-title`;
@@ -121,6 +133,11 @@ export class Timeline {
   /** How far the axes were asked to reach. */
   get reach(): Ends {
     return this.#reach;
+  }
+
+  /** Shows a span of the axis in force; null = everything. */
+  zoom(span: Span | null): void {
+    this.#zoomTo(span);
   }
 
   /** Moves the keyboard back to the time line. */
@@ -210,7 +227,7 @@ export class Timeline {
   }
 
   #shown(): number {
-    return Math.min(mostRows, Math.max(this.#planned(), 1));
+    return Math.min(this.#mostRows, Math.max(this.#planned(), 1));
   }
 
   /** Rows the run will have, so that the chart has its height from the first moment on. */
@@ -221,12 +238,13 @@ export class Timeline {
 
   #rowHeight(): number {
     const rows = this.#planned();
-    return rows <= 6 ? 32 : rows <= 12 ? 26 : rows <= 24 ? 20 : rows <= mostRows ? 16 : 14;
+    return rows <= 6 ? 32 : rows <= 12 ? 26 : rows <= 24 ? 20 : rows <= this.#mostRows ? 16 : 14;
   }
 
   /** A finished run without a single token has nothing to show against a reader. */
   #laneHeight(): number {
     const view = this.#state?.view;
+    if (this.#simulated) return 0;
     return (view?.kind === 'run' && view.run.live) || this.#rows.some((track) => track.count > 0) ? laneHeight : 0;
   }
 
@@ -242,7 +260,7 @@ export class Timeline {
     const selected = this.#rows.find((track) => track.id === this.#state?.selection?.sampleId);
     return {
       rows: this.#rows, firstRow: this.#firstRow, shownRows: this.#shown(), rowHeight: this.#rowHeight(), laneHeight: this.#laneHeight(), gaugeHeight, gauges: this.#gauges(), span: this.#visible(), axis: this.#axis,
-      longGap: report?.summary.chunkGap?.p99 ?? null, readerPace: report?.plan.readerPace ?? 120, now: view?.kind === 'run' ? view.run.elapsed : null,
+      longGap: report?.summary.chunkGap?.p99 ?? null, readerPace: this.#simulated ? null : (report?.plan.readerPace ?? 120), now: view?.kind === 'run' ? view.run.elapsed : null,
       selection: this.#state?.selection ?? null, pointer: this.#pointer, theme: this.#theme,
       words: {
         name: nameOf, value: (track) => this.#value(track), note: noteOf, gap: ms, time: ms,
@@ -282,8 +300,8 @@ export class Timeline {
     for (const axis of ['request', 'run'] as const) this.#axisButtons[axis].setAttribute('aria-pressed', String(this.#axis === axis));
     this.#sort.value = this.#order;
     this.#reset.disabled = this.#span === null;
-    this.#stage.classList.toggle('with-minimap', this.#rows.length > mostRows);
-    show(this.#minimap, this.#rows.length > mostRows);
+    this.#stage.classList.toggle('with-minimap', this.#rows.length > this.#mostRows);
+    show(this.#minimap, this.#rows.length > this.#mostRows);
   }
 
   #setAxis(axis: 'request' | 'run'): void {
@@ -418,7 +436,7 @@ export class Timeline {
     const box = this.#canvas.getBoundingClientRect();
     const inGutter = event.clientX - box.left < area.left || event.target === this.#minimap;
     const unit = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
-    if (inGutter && this.#rows.length > mostRows && !event.ctrlKey) {
+    if (inGutter && this.#rows.length > this.#mostRows && !event.ctrlKey) {
       this.#scrollRows(this.#firstRow + Math.sign(event.deltaY) * Math.max(1, Math.round(Math.abs(event.deltaY * unit) / 40)));
       event.preventDefault();
       return;
@@ -480,11 +498,11 @@ export class Timeline {
 
   #drawLegend(run: Run): void {
     const longGap = run.report.summary.chunkGap?.p99;
-    const entries: (readonly [string, string])[] = [['connect', 'connecting'], ['wait', 'queue and prefill']];
+    const entries: (readonly [string, string])[] = [...(this.#simulated ? [] : [['connect', 'connecting'] as const]), ['wait', 'queue and prefill']];
     if (this.#rows.some((track) => track.firstToken !== null && track.firstToken !== track.firstVisible)) entries.push(['reasoning', 'reasoning']);
     entries.push(['answer', 'answer']);
     if (longGap !== undefined) entries.push(['gap', `gap above the p99 of ${ms(longGap)}`]);
-    entries.push(['reader', `a fast reader, ${ms(run.report.plan.readerPace)} a token`]);
+    if (!this.#simulated) entries.push(['reader', `a fast reader, ${ms(run.report.plan.readerPace)} a token`]);
     if (this.#rows.some((track) => hasFailed(track))) entries.push(['failure', 'failed']);
     const text = entries.map(([, words]) => words).join('|');
     if (this.#legend.dataset['key'] === text) return;
@@ -501,7 +519,7 @@ export class Timeline {
   }
 
   #drawMinimap(): void {
-    if (this.#rows.length <= mostRows) return;
+    if (this.#rows.length <= this.#mostRows) return;
     const height = this.#shown() * this.#rowHeight();
     const key = [this.#runId, this.#rows.length, this.#rows.reduce((sum, track) => sum + track.count, 0), this.#order, this.#axis, this.#firstRow, height].join(' ');
     if (key === this.#minimapKey) return;

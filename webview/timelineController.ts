@@ -27,7 +27,8 @@ export interface TimelineScene {
   readonly axis: 'request' | 'run';
   /** Gaps longer than this are marked; null while too few are known. */
   readonly longGap: Milliseconds | null;
-  readonly readerPace: Milliseconds;
+  /** Null = nobody reads: no diagonal. */
+  readonly readerPace: Milliseconds | null;
   /** How far a request that still waits has come: ms since the run's start. */
   readonly now: Milliseconds | null;
   readonly selection: Selection | null;
@@ -169,9 +170,10 @@ class Brush {
 
   /** Where a reader at the configured pace would be: from the first visible token at the row's foot to the last at its head. */
   #reader(track: Track, top: number, height: number): void {
-    if (track.firstVisible === null || height < 14) return;
+    const { readerPace } = this.#scene;
+    if (track.firstVisible === null || height < 14 || readerPace === null) return;
     const ctx = this.#ctx;
-    const reach = this.#scene.readerPace * Math.max(1, track.sample?.streamTokens ?? track.count);
+    const reach = readerPace * Math.max(1, track.sample?.streamTokens ?? track.count);
     ctx.strokeStyle = this.#theme.muted;
     ctx.lineWidth = 1;
     const alpha = ctx.globalAlpha;
@@ -329,13 +331,14 @@ class Brush {
     const ctx = this.#ctx;
     const height = bottom - top;
     const y = (share: number): number => bottom - share * height;
-    if (track.firstVisible !== null) {
+    const { readerPace } = this.#scene;
+    if (track.firstVisible !== null && readerPace !== null) {
       ctx.strokeStyle = this.#theme.muted;
       ctx.setLineDash([4, 3]);
       ctx.lineWidth = 1;
       ctx.beginPath();
       ctx.moveTo(this.#x(track, track.firstVisible), bottom);
-      ctx.lineTo(this.#x(track, track.firstVisible + this.#scene.readerPace * track.count), top);
+      ctx.lineTo(this.#x(track, track.firstVisible + readerPace * track.count), top);
       ctx.stroke();
       ctx.setLineDash([]);
     }

@@ -6,6 +6,8 @@ export interface Demo {
   readonly endpoint: Endpoint | null;
   /** Starts it unless it runs. */
   start(): Promise<Endpoint>;
+  /** Starts it with these flags of the simulator, in place of the one that runs. */
+  startWith(args: readonly string[]): Promise<Endpoint>;
   stop(): Promise<void>;
   dispose(): void;
 }
@@ -16,13 +18,13 @@ interface Simulator {
 }
 
 /** `launch` starts the process; `describe` makes an endpoint of its URL. */
-export function createDemo(parts: { readonly launch: () => Promise<Simulator>; readonly describe: (url: string) => Endpoint; readonly changed: () => void }): Demo {
+export function createDemo(parts: { readonly launch: (args: readonly string[]) => Promise<Simulator>; readonly describe: (url: string) => Endpoint; readonly changed: () => void }): Demo {
   let running: Simulator | null = null;
   let endpoint: Endpoint | null = null;
   let starting: Promise<Endpoint> | null = null;
 
-  async function launch(): Promise<Endpoint> {
-    const simulator = await parts.launch();
+  async function launch(args: readonly string[] = []): Promise<Endpoint> {
+    const simulator = await parts.launch(args);
     running = simulator;
     endpoint = parts.describe(simulator.url);
     parts.changed();
@@ -46,6 +48,11 @@ export function createDemo(parts: { readonly launch: () => Promise<Simulator>; r
       if (endpoint) return Promise.resolve(endpoint);
       starting ??= launch().finally(() => (starting = null));
       return starting;
+    },
+    async startWith(args) {
+      await stop();
+      starting = launch(args).finally(() => (starting = null));
+      return await starting;
     },
     stop,
     dispose: () => void stop(),

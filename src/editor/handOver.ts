@@ -1,6 +1,5 @@
 import * as vscode from 'vscode';
 import { isLoopback, originOf } from '../probe/endpoint';
-import { handOverPlan } from '../probe/handOver';
 import type { EndpointMemory } from '../probe/memory';
 import type { HandOverTool } from '../report/exchange/handOver';
 import { answered, type Dialogs } from './dialogs';
@@ -34,7 +33,7 @@ export async function handOverToTool(parts: HandOverParts, argument: unknown): P
   const detected = parts.memory.recall(endpoint.url).detection;
   const { probe, slo } = parts.settings();
   const hasKey = (await parts.secrets.get(originOf(endpoint.url))) !== null;
-  const plan = handOverPlan({
+  const plan = engine.handOverPlan({
     dialect: engine.dialects[endpoint.api === 'auto' ? (detected?.api ?? 'openai-chat') : endpoint.api],
     endpoint: { ...endpoint, model: endpoint.model ?? detected?.models[0] ?? null },
     keyVariable: hasKey || !isLoopback(endpoint) ? 'FIRST_TOKEN_API_KEY' : null,

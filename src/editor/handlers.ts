@@ -13,6 +13,7 @@ import type { ChoosableEndpoint, Endpoints } from './endpoints';
 import { exportReport, type ExportFormat } from './exportReport';
 import { Failure } from './failure';
 import { handOverToTool } from './handOver';
+import type { Lab } from './lab';
 import type { Log } from './log';
 import { section } from './manifest';
 import type { PrefixCommand } from './prefix';
@@ -31,6 +32,7 @@ export interface HandlerParts {
   readonly endpoints: Endpoints;
   readonly secrets: Secrets;
   readonly demo: Demo;
+  readonly lab: Lab;
   readonly probing: Probing;
   readonly memory: EndpointMemory;
   readonly runs: Runs;
@@ -102,6 +104,7 @@ export function createHandlers(parts: HandlerParts): Omit<CommandHandlers, Prefi
       void dialogs.choose('info', vscode.l10n.t('The demo endpoint runs at {0}.', url), vscode.l10n.t('Spot-check')).then((answer) => (answer ? vscode.commands.executeCommand(`${section}.spotCheck`, name) : undefined));
     },
     stopDemo: () => demo.stop(),
+    openLab: () => parts.lab.open(),
     async showLastReport() {
       if (runs.current ?? runs.last) return panels.showRun();
       const [last] = await store.list();

@@ -12,6 +12,7 @@ export const commandIds = {
   removeKey: 'firstToken.removeKey',
   startDemo: 'firstToken.startDemo',
   stopDemo: 'firstToken.stopDemo',
+  openLab: 'firstToken.openLab',
   showLastReport: 'firstToken.showLastReport',
   openReport: 'firstToken.openReport',
   compareReports: 'firstToken.compareReports',
@@ -76,3 +77,6 @@ export const viewIds = { endpoints: 'firstToken.endpoints', prompts: 'firstToken
 
 /** Type of the report panel, for its serializer. */
 export const panelType = 'firstToken.report';
+
+/** Type of the lab page, for its serializer. */
+export const labPanelType = 'firstToken.lab';

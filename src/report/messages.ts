@@ -70,3 +70,39 @@ export type FromWebview =
   | { readonly type: 'saveTape'; readonly sampleId: string }
   | { readonly type: 'copy'; readonly text: string }
   | { readonly type: 'failed'; readonly message: string };
+
+/** What is sent in the lab, the same on both sides. Lengths in tokens. */
+export interface LabLoad {
+  /** `users`: each sends its next request when its last one is answered. `rate`: Poisson arrivals, whatever is still under way. */
+  readonly arrivals: { readonly kind: 'users'; readonly users: number } | { readonly kind: 'rate'; readonly perSecond: number };
+  readonly requests: number;
+  readonly promptTokens: number;
+  readonly outputTokens: number;
+  /** `equal`: all answers have that length; `mixed`: every other one has an eighth of it; `spread`: log-normal around it. */
+  readonly lengths: 'equal' | 'mixed' | 'spread';
+  /** Every tenth prompt has so many tokens instead; 0 = none. */
+  readonly longPromptTokens: number;
+  /** So many tokens at a prompt's head are shared by all prompts of its group; 0 = none. */
+  readonly sharedTokens: number;
+  readonly groups: number;
+  /** `heavy-light`: nine of ten requests come from one tenant, the rest from another. */
+  readonly tenants: 'one' | 'heavy-light';
+  readonly seed: number;
+}
+
+/** Editor → lab page. Post them through `packMessage`, as the other page's. A `compare` is the result: A and B under the same load. */
+export type ToLab =
+  | { readonly type: 'labOptions'; readonly models: readonly string[]; readonly gpus: readonly string[] }
+  | { readonly type: 'labRunning' }
+  /** `side` says whose settings are wrong; null = the load's. */
+  | { readonly type: 'labProblem'; readonly side: 'A' | 'B' | null; readonly message: string }
+  | { readonly type: 'labServes'; readonly side: 'A' | 'B'; readonly url: string }
+  | Extract<ToWebview, { type: 'compare' }>;
+
+/** Lab page → editor. Settings travel as flags of `first-token simulate`. */
+export type FromLab =
+  | { readonly type: 'labReady' }
+  | { readonly type: 'labRun'; readonly a: readonly string[]; readonly b: readonly string[]; readonly load: LabLoad }
+  | { readonly type: 'labServe'; readonly side: 'A' | 'B'; readonly flags: readonly string[] }
+  | { readonly type: 'copy'; readonly text: string }
+  | { readonly type: 'failed'; readonly message: string };

@@ -23,11 +23,12 @@ export function launch() {
   return chromium.launch({ executablePath: findChromium() ?? undefined, args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'] });
 }
 
-/** The panel's script, as it ships. */
-export async function buildPanel() {
-  const { outputFiles, metafile } = await build({ entryPoints: [path.join(root, 'webview/main.ts')], bundle: true, minify: true, platform: 'browser', format: 'iife', target: 'chrome132', plugins: [leanChart], write: false, metafile: true, outdir: root, logLevel: 'warning' });
+/** A page's script, as it ships: the panel's, or the lab's. */
+export async function buildPanel(name = 'panel') {
+  const { entry, styles } = { panel: { entry: 'webview/main.ts', styles: ['panel'] }, lab: { entry: 'webview/lab.ts', styles: ['panel', 'lab'] } }[name];
+  const { outputFiles, metafile } = await build({ entryPoints: [path.join(root, entry)], bundle: true, minify: true, platform: 'browser', format: 'iife', target: 'chrome132', plugins: [leanChart], write: false, metafile: true, outdir: root, logLevel: 'warning' });
   const { outputFiles: packing } = await build({ entryPoints: [path.join(root, 'src/report/packing.ts')], bundle: true, format: 'iife', globalName: 'packing', write: false, logLevel: 'warning' });
-  return { packing: packing[0].text, script: outputFiles[0].text, css: readFileSync(path.join(root, 'webview/panel.css'), 'utf8'), metafile };
+  return { packing: packing[0].text, script: outputFiles[0].text, css: styles.map((style) => readFileSync(path.join(root, `webview/${style}.css`), 'utf8')).join('\n'), metafile, name };
 }
 
 /** `buildReport` and `packMessage` from the sources, so that a synthetic run has the numbers the product would give it. */
@@ -48,7 +49,7 @@ export async function openPanel(browser, bundle, { theme = 'dark', width = 900, 
   const stub = `window.posted = []; window.kept = ${JSON.stringify(state)}; let taken = false;
     window.acquireVsCodeApi = () => { if (taken) throw new Error('acquired twice'); taken = true; return { postMessage: (m) => window.posted.push(structuredClone(m)), getState: () => window.kept, setState: (s) => { window.kept = structuredClone(s); } }; };`;
   const html = `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>First Token</title><link rel="stylesheet" href="/webview.css"></head>
-    <body class="${bodyClass}"><main id="panel"></main><script nonce="n">${stub}</script><script nonce="n" src="/webview.js"></script></body></html>`;
+    <body class="${bodyClass}"><main id="${bundle.name}"></main><script nonce="n">${stub}</script><script nonce="n" src="/webview.js"></script></body></html>`;
   await page.route(`${origin}/**`, (route) => {
     const name = new URL(route.request().url()).pathname;
     if (name === '/webview.js') return route.fulfill({ contentType: 'text/javascript', body: bundle.script });
@@ -65,7 +66,7 @@ export async function openPanel(browser, bundle, { theme = 'dark', width = 900, 
   // What the editor does on its side before it posts.
   await page.addInitScript(`${bundle.packing}; window.packing = packing;`);
   await page.goto(`${origin}/`);
-  await page.waitForFunction(() => window.posted?.some((message) => message.type === 'ready'));
+  await page.waitForFunction(() => window.posted?.some((message) => /^(labR|r)eady$/.test(message.type)));
   return {
     page, problems, close: () => context.close(),
     post: (message) => page.evaluate((m) => window.postMessage(window.packing.packMessage(m), '*'), message),

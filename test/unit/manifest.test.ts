@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
-import { commandIds, contextKeys, panelType, section, settingNames, viewIds } from '../../src/editor/manifest';
+import { commandIds, contextKeys, labPanelType, panelType, section, settingNames, viewIds } from '../../src/editor/manifest';
 import { apis } from '../../src/probe/endpoint';
 import { defaultProbeSettings, readProbeSettings } from '../../src/probe/plan';
 import { sloPresets } from '../../src/report/goodput';
@@ -117,7 +117,7 @@ describe('the manifest', () => {
   });
 
   it('activates at leisure, and for its panel', () => {
-    assert.deepEqual([...manifest.activationEvents].sort(), ['onStartupFinished', `onWebviewPanel:${panelType}`]);
+    assert.deepEqual([...manifest.activationEvents].sort(), ['onStartupFinished', `onWebviewPanel:${labPanelType}`, `onWebviewPanel:${panelType}`]);
   });
 
   it('keeps the types at the oldest editor it supports', () => {

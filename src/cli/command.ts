@@ -34,7 +34,8 @@ export function parse<T extends Options>(args: readonly string[], options: T, po
   try {
     parsed = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   } catch (error) {
-    throw new UsageError((error as Error).message.replace(/\. To specify a positional.*$/s, '.'));
+    const said = (error as Error).message.replace(/\. To specify a positional.*$/s, '.');
+    throw new UsageError(said.startsWith('Unknown option') ? `${said} --help tells which there are.` : said);
   }
   if (parsed.positionals.length > positionals.most) {
     throw new UsageError(`Too many arguments: expected ${positionals.what}, got ${parsed.positionals.map((p) => `"${p}"`).join(', ')}.`);

@@ -271,7 +271,7 @@ export function verdictSentence(report: Report, samples: readonly Sample[] = rep
   if (report.verdict === 'missed') return `Misses ${slo}: ${missReason(report, samples)}.`;
   if (reached.good === reached.due) {
     const needed = answersToProve(plan.slo);
-    return `All ${counted(reached.due, 'answer')} so far meet ${slo}${needed === null ? '' : `; ${count(needed)} would prove it`}. ${numbersSentence(report)}`;
+    return `${reached.due === 1 ? 'The one answer so far meets' : `All ${counted(reached.due, 'answer')} so far meet`} ${slo}${needed === null ? '' : `; ${count(needed)} would prove it`}. ${numbersSentence(report)}`;
   }
   return `Unclear: ${outOf(reached.good, reached.due)} meet ${slo}, which asks for ${attainmentText(plan.slo)}; ${missReason(report, samples)}.`;
 }

@@ -542,6 +542,10 @@ function closedByServer(error: Error): boolean {
 function closedMessage(error: Error): string {
   const code = (error as { code?: string }).code ?? '';
   if (code === 'ECONNRESET') return 'The server reset the connection (ECONNRESET).';
+  // undici's own words for an answer that HTTP forbids there: 100 that nobody asked for, 101, a status below 100.
+  if (error.message === 'bad response') return 'The server answered before it was asked, or with 100 Continue, which nobody asked for.';
+  if (error.message === 'bad upgrade') return 'The server answered 101 and would change the protocol: this is no endpoint that streams over HTTP.';
+  if (code === 'ERR_ASSERTION') return 'The answer is not valid HTTP/1.1 (its status is no status).';
   if (code === 'UND_ERR_SOCKET') return 'The server closed the connection before the answer was complete.';
   if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') return 'The server closed the connection before the announced content-length was reached.';
   if (code === 'UND_ERR_HEADERS_OVERFLOW') return 'The response head is larger than 64 kB.';

@@ -14,6 +14,8 @@ import type { TapeEnding } from './tape';
 const handOverPeriod: Milliseconds = 200;
 const limitPeriod: Milliseconds = 50;
 const rehearsals = 5;
+/** A body beyond this is cut off: it would fill the memory, and is no answer. */
+const mostBytes = 128 * 1024 * 1024;
 /** A tape's headers never hold what a server meant for a browser's cookie jar. */
 const droppedHeaders = new Set(['set-cookie', 'set-cookie2']);
 
@@ -77,6 +79,7 @@ class Recording implements ExchangeEvents {
       this.#ends.push(this.#size);
     }
     this.#chunks.push(chunk);
+    if (this.#size > mostBytes) this.end({ kind: 'closed', message: `The answer was cut off at ${mostBytes / (1024 * 1024)} MB.` });
   }
   ended(t: Milliseconds): void {
     this.#finish(t, { kind: 'complete' });

@@ -246,6 +246,38 @@ describe('recorder', () => {
     assert.ok(limited.headers.some(([name, value]) => name === 'retry-after' && value === '7'));
   });
 
+  it('cuts off a body that does not end', async function () {
+    this.timeout(60_000);
+    const piece = Buffer.alloc(1 << 20, 'x');
+    const url = await serve((_request, response) => {
+      const pour = (): void => {
+        while (!response.destroyed && response.write(piece));
+      };
+      response.on('drain', pour).on('error', () => undefined);
+      pour();
+    });
+    const recorder = await startRecorder();
+    const tape = await recorder.record(shot(url, { timeouts: { firstToken: null, stall: null, total: null } }), null, never);
+    assert.deepEqual(tape.ending, { kind: 'closed', message: 'The answer was cut off at 128 MB.' });
+    assert.ok(tape.bytes.length > 128 << 20 && tape.bytes.length < 130 << 20, String(tape.bytes.length));
+    assert.equal(tape.ends.at(-1), tape.bytes.length);
+  });
+
+  it('tells answers that HTTP forbids there in words', async () => {
+    const answers: [string, RegExp][] = [
+      ['HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n', /100 Continue, which nobody asked for/],
+      ['HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n', /answered 101/],
+      ['HTTP/1.1 000 Nothing\r\ncontent-length: 0\r\n\r\n', /not valid HTTP\/1\.1/],
+      ['220 mail ready\r\n', /HTTP\/1\.1/],
+    ];
+    for (const [answer, message] of answers) {
+      const url = await serveRaw((socket) => socket.on('data', () => socket.write(answer)));
+      const { ending } = await (await startRecorder()).record(shot(url), null, never);
+      assert.equal(ending.kind, 'closed');
+      assert.match('message' in ending ? ending.message : '', message);
+    }
+  });
+
   it('sends a GET without a body', async () => {
     const url = await serve((request, response) => response.end(`${request.method} ${request.url} ${request.headers['content-length'] ?? 'none'}`));
     const tape = await (await startRecorder()).record({ ...shot(url), request: { method: 'GET', url: `${url}/v1/models?a=1`, headers: {}, body: '' } }, null, never);

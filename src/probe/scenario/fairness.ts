@@ -1,7 +1,7 @@
 /** Several tenants share a server, one of them heavy: do the others still get what they get alone? */
 import type { ChatPrompt } from '../../prompt/prompt';
 import { count, ms, outOf } from '../../report/format';
-import { attainment, type Attainment } from '../../report/goodput';
+import { attainment, verdict, type Attainment } from '../../report/goodput';
 import type { Slo } from '../../report/report';
 import { lastStamp, tpot, ttft, type Milliseconds, type Sample } from '../../report/sample';
 import { PlanError, type Lane, type Shot, type Target } from '../plan';
@@ -166,25 +166,27 @@ function resultOf(tenants: readonly TenantResult[], slo: Slo, stopped: string | 
   const heavyRefused = heavy.reduce((sum, t) => sum + t.refused, 0);
   const filled = heavyRefused > 0 || (heavyTtft !== null && lightAlone !== null && heavyTtft > Math.max(3 * lightAlone + 20, 0.2 * heavyTook));
   const base: FairnessEvidence = { worstLightTenant: worst?.name ?? null, lightTtftAloneMs: lightAlone, lightTtftP95Ms: worst?.ttftP95Ms ?? null, lightTokenShare: worst?.tokenShare ?? null, heavyTtftMs: heavyTtft, heavyRefused, heavyFilledTheServer: filled, tenants, reason: null };
-  const [verdict, reason] = ready ? judge(base, light, slo) : (['unclear', stopped] as const);
+  const [found, reason] = ready ? judge(base, light, slo) : (['unclear', stopped] as const);
   const evidence = { ...base, reason };
-  return { schema: 'first-token/fairness@1', verdict, evidence, stopped, sentences: sentences(verdict, evidence, worst, heavy) };
+  return { schema: 'first-token/fairness@1', verdict: found, evidence, stopped, sentences: sentences(found, evidence, worst, heavy) };
 }
 
 function judge(base: FairnessEvidence, light: readonly TenantResult[], slo: Slo): readonly [FairnessVerdict, string | null] {
   if (light.some((t) => t.attainment === null || t.attainmentAlone === null)) return ['unclear', 'not every light tenant was answered'];
   const bad = light.filter((t) => t.attainmentAlone!.share < slo.attainment);
   if (bad.length > 0) return ['unclear', `${bad.map((t) => t.name).join(', ')} misses the SLO even alone: raise its limits (firstToken.slo)`];
-  if (light.some((t) => t.attainment!.share < slo.attainment)) return ['not-isolated', null];
+  if (light.some((t) => verdict(t.attainment, slo) === 'missed')) return ['not-isolated', null];
+  const near = light.filter((t) => t.attainment!.share < slo.attainment);
+  if (near.length > 0) return ['unclear', `${near.map((t) => `${t.name} had ${outOf(t.attainment!.good, t.attainment!.due)} good answers`).join(', ')}, too few to say: raise its requests (--tenants)`];
   return base.heavyFilledTheServer ? ['isolated', null] : ['unclear', 'the heavy tenants did not fill the server: raise their concurrency (--heavy, --tenants)'];
 }
 
-function sentences(verdict: FairnessVerdict, e: FairnessEvidence, worst: TenantResult | null, heavy: readonly TenantResult[]): string[] {
+function sentences(found: FairnessVerdict, e: FairnessEvidence, worst: TenantResult | null, heavy: readonly TenantResult[]): string[] {
   const t = (value: Milliseconds | null): string => (value === null ? 'none' : ms(value));
-  if (verdict === 'unclear' || worst === null) return [`Whether tenants are isolated is unclear${e.reason === null ? '' : `: ${e.reason}`}.`, 'Run it again when that is changed.'];
+  if (found === 'unclear' || worst === null) return [`Whether tenants are isolated is unclear${e.reason === null ? '' : `: ${e.reason}`}.`, 'Run it again when that is changed.'];
   const share = heavy.map((tenant) => `${tenant.name} got ${tenant.tokenShare === null ? 'none' : Math.round(tenant.tokenShare * 100)} of 100 tokens${tenant.refused > 0 ? ` and was refused ${count(tenant.refused)} times (429${tenant.retryAfterMs === null ? ', without Retry-After' : `, Retry-After ${ms(tenant.retryAfterMs)}`})` : ''}`).join('; ');
   const seen = `${worst.name}’s first token came after ${t(worst.ttftMs)} (p50) and ${t(worst.ttftP95Ms)} (p95), alone after ${t(worst.ttftAloneMs)}; ${outOf(worst.attainment?.good ?? 0, worst.attainment?.due ?? 0)} answers were good`;
-  return verdict === 'isolated'
+  return found === 'isolated'
     ? [`Tenants are isolated: beside a heavy tenant, ${seen}.`, `${share}.`]
     : [`Tenants are not isolated: beside a heavy tenant, ${seen}.`, `${share}. Fair queuing, quotas or priorities per tenant would protect the others.`];
 }

@@ -13,6 +13,13 @@ export const commandIds = {
   startDemo: 'firstToken.startDemo',
   stopDemo: 'firstToken.stopDemo',
   openLab: 'firstToken.openLab',
+  sweep: 'firstToken.sweep',
+  rate: 'firstToken.rate',
+  batching: 'firstToken.batching',
+  interference: 'firstToken.interference',
+  fairness: 'firstToken.fairness',
+  overload: 'firstToken.overload',
+  encoder: 'firstToken.encoder',
   showLastReport: 'firstToken.showLastReport',
   openReport: 'firstToken.openReport',
   compareReports: 'firstToken.compareReports',
@@ -30,7 +37,6 @@ export const commandIds = {
   scanPrompts: 'firstToken.scanPrompts',
   stopScan: 'firstToken.stopScan',
   goToBreaker: 'firstToken.goToBreaker',
-  explainFinding: 'firstToken.explainFinding',
   classifyVariable: 'firstToken.classifyVariable',
 } as const;
 

@@ -22,7 +22,7 @@ import { isPromptFile } from './promptLenses';
 import type { Settings } from './settings';
 
 /** The commands of this part. */
-export type PrefixCommand = 'prove' | 'selectCacheRule' | 'compareRenders' | 'compareRequests' | 'sinceLastCommit' | 'scanPrompts' | 'stopScan' | 'goToBreaker' | 'explainFinding' | 'classifyVariable';
+export type PrefixCommand = 'prove' | 'selectCacheRule' | 'compareRenders' | 'compareRequests' | 'sinceLastCommit' | 'scanPrompts' | 'stopScan' | 'goToBreaker' | 'classifyVariable';
 
 /** What this part needs from the rest. */
 export interface PrefixParts {
@@ -127,10 +127,6 @@ export function createPrefix(parts: PrefixParts) {
       const editor = await vscode.window.showTextDocument(document);
       editor.selection = new vscode.Selection(position, position);
       editor.revealRange(new vscode.Range(position, position), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
-    },
-    async explainFinding(argument) {
-      const page = vscode.Uri.joinPath(parts.extensionUri, 'docs', 'findings.md');
-      await vscode.commands.executeCommand('markdown.showPreview', typeof argument === 'string' ? page.with({ fragment: argument }) : page);
     },
     async classifyVariable(name, value) {
       if (typeof name !== 'string' || typeof value !== 'string') return;

@@ -63,6 +63,12 @@ export const outcomeNames: Readonly<Record<OutcomeKind, string>> = {
   cancelled: 'cancelled',
 };
 
+/** One line, ending as a sentence does. */
+function ended(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim();
+  return /[.!?]$/.test(line) ? line : `${line}.`;
+}
+
 /** How a request ended and what to do about it: one or two sentences with the server's own words and the name of the setting. */
 export function outcomeSentence(outcome: Outcome): string {
   const said = outcome.message === undefined || outcome.message === '' ? '' : ` It said: ${quoted(outcome.message)}`;
@@ -71,12 +77,13 @@ export function outcomeSentence(outcome: Outcome): string {
       return 'The answer came to its end.';
     case 'not-streaming':
       return 'The server answered a streaming request with one JSON body, so there is only a total latency. Check that the endpoint streams, or that a proxy does not collect the answer.';
+    // The message is this machine's own, in words that say what to check: nobody is quoted.
     case 'dns':
-      return `The host name could not be found.${said} Check the endpoint’s url.`;
+      return `${ended(outcome.message ?? 'The host name could not be found')} Check the endpoint’s url.`;
     case 'connect':
-      return `No connection.${said} Check that the server runs and that the endpoint’s url has the right port; behind a proxy, check http.proxy.`;
+      return `${ended(outcome.message ?? 'There was no connection: check that the server runs')} Behind a proxy, check http.proxy in the editor and HTTPS_PROXY in a terminal.`;
     case 'tls':
-      return `The secure connection failed.${said} Check the certificate, or set the endpoint’s tls.ca.`;
+      return `${ended(outcome.message ?? 'The secure connection failed')} Check the certificate, or set the endpoint’s tls.caFile.`;
     case 'status':
       return statusSentence(outcome, said);
     case 'timeout-first-token':

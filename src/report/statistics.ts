@@ -86,10 +86,14 @@ export function samplesNeeded(p: number): number {
   return Math.ceil(Math.log(tail) / Math.log(Math.max(p, 1 - p)) - 1e-9);
 }
 
+/** Requests it takes for an interval of pooled gaps: as many as a median of single values needs. */
+const leastClusters = 6;
+
 /**
  * 95 % interval of a percentile of values that come in groups (the gaps of each request), after Woodruff (1952): f_r is the share of
  * group r at or below the percentile, se = sd(f_r)/√R, and the bounds are the quantiles at p ± t(R − 1)·se. A bound is null where
- * that leaves 0–1 or with fewer than two groups. Empty groups do not count.
+ * that leaves 0–1, and both are null with fewer than {@link leastClusters} groups: with so few, groups that happen to agree would make an
+ * interval of no width. Empty groups do not count.
  */
 export function pooledInterval(groups: readonly (readonly number[])[], p: number): Bounds {
   const filled = groups.filter((group) => group.length > 0);
@@ -98,7 +102,7 @@ export function pooledInterval(groups: readonly (readonly number[])[], p: number
 
 function woodruff(groups: readonly (readonly number[])[], pooled: Sorted, p: number): Bounds {
   const count = groups.length;
-  if (count < 2) return [null, null];
+  if (count < leastClusters) return [null, null];
   const at = percentile(pooled, p);
   const shares = groups.map((group) => group.reduce((below, value) => below + (value <= at ? 1 : 0), 0) / group.length);
   const mean = shares.reduce((sum, share) => sum + share, 0) / count;

@@ -50,7 +50,7 @@ describe('outcomes in words', () => {
     );
     assert.match(outcomeSentence({ kind: 'status', status: 401 }), /Set API Key, or FIRST_TOKEN_API_KEY/);
     assert.match(outcomeSentence({ kind: 'status', status: 400, refusedField: 'stream_options' }), /refuses the field stream_options/);
-    assert.match(outcomeSentence({ kind: 'connect', message: 'connect ECONNREFUSED 127.0.0.1:1' }), /ECONNREFUSED.*url has the right port/);
+    assert.match(outcomeSentence({ kind: 'connect', message: 'connect ECONNREFUSED 127.0.0.1:1' }), /^connect ECONNREFUSED 127\.0\.0\.1:1\. Behind a proxy/);
     assert.ok(outcomeSentence({ kind: 'stream-error', message: 'x'.repeat(5000) }).length < 500);
   });
 });
@@ -90,7 +90,7 @@ describe('the verdict in words', () => {
 
   it('shows the first error when nothing came, and says when nothing ran', () => {
     const none = makeReport([failed(0, { kind: 'connect', message: 'ECONNREFUSED' }), failed(5, { kind: 'connect', message: 'ECONNREFUSED' })]);
-    assert.match(verdictSentence(none), /^No answer came \(no connection in 2 of 2\)\. No connection\. It said: “ECONNREFUSED”\. Check that the server runs/);
+    assert.match(verdictSentence(none), /^No answer came \(no connection in 2 of 2\)\. ECONNREFUSED\. Behind a proxy/);
     assert.equal(verdictSentence(makeReport([])), 'No request has ended yet.');
     assert.equal(verdictSentence(makeReport([makeSample({ outcome: { kind: 'cancelled' } })])), 'Stopped before the first answer came.');
     assert.equal(lensText(none), 'no answer · misses SLO');

@@ -1,5 +1,6 @@
 import * as vscode from 'vscode';
 import { displayUrl, originOf } from '../probe/endpoint';
+import type { ExperimentName } from '../probe/experiments';
 import type { EndpointMemory } from '../probe/memory';
 import { outcomeSentence, ms } from '../report/format';
 import type { Report } from '../report/report';
@@ -10,6 +11,7 @@ import { curlCommand, keyPlaceholder } from './curl';
 import type { Demo } from './demo';
 import { answered, type Dialogs } from './dialogs';
 import type { ChoosableEndpoint, Endpoints } from './endpoints';
+import { runExperiment } from './experiments';
 import { exportReport, type ExportFormat } from './exportReport';
 import { Failure } from './failure';
 import { handOverToTool } from './handOver';
@@ -17,6 +19,7 @@ import type { Lab } from './lab';
 import type { Log } from './log';
 import { section } from './manifest';
 import type { PrefixCommand } from './prefix';
+import { isPromptFile } from './promptLenses';
 import { builtInName, builtInPrompt } from './promptText';
 import { readDocument, type Probing } from './probing';
 import { loadById, loadFile, pickReport, reportIn } from './reportPicker';
@@ -64,6 +67,8 @@ export function createHandlers(parts: HandlerParts): Omit<CommandHandlers, Prefi
     const items = all.map((choice) => ({ label: choice.endpoint.name, description: choice.endpoint.model ?? '', detail: originOf(choice.endpoint.url), choice }));
     return (await answered(dialogs.pick(items, { title, placeHolder: vscode.l10n.t('Endpoint') }))).choice;
   }
+
+  const experiment = (name: ExperimentName) => () => runExperiment(parts, name, (document) => isPromptFile(document, parts.settings()));
 
   return {
     async probePrompt(argument) {
@@ -138,6 +143,13 @@ export function createHandlers(parts: HandlerParts): Omit<CommandHandlers, Prefi
       await vscode.env.clipboard.writeText(curlCommand(request));
       void dialogs.choose('info', vscode.l10n.t('Copied. Put the key into FIRST_TOKEN_API_KEY before you run it.'));
     },
+    sweep: experiment('sweep'),
+    rate: experiment('rate'),
+    batching: experiment('batching'),
+    interference: experiment('interference'),
+    fairness: experiment('fairness'),
+    overload: experiment('overload'),
+    encoder: experiment('encoder'),
     handOver: (argument) => handOverToTool(parts, argument),
     showLog: () => parts.log.show(),
     editEndpoints: () => vscode.commands.executeCommand('workbench.action.openSettingsJson', { revealSetting: { key: `${section}.endpoints`, edit: true } }),

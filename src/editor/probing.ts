@@ -24,8 +24,8 @@ export interface Probing {
   spotCheck(endpointName: string | null): Promise<Report>;
   /** A run as it was, with the settings of now. */
   again(request: RunRequest): Promise<Report>;
-  /** An experiment with a document, of up to so many requests. */
-  experiment(document: vscode.TextDocument, what: { readonly requests: number; readonly scenario: NonNullable<RunRequest['scenario']> }): Promise<Report>;
+  /** An experiment with a document (null = the built-in prompt), of up to so many requests. */
+  experiment(document: vscode.TextDocument | null, what: { readonly requests: number; /** In place of the settings'. */ readonly probe?: ProbeSettings; readonly scenario: NonNullable<RunRequest['scenario']> }): Promise<Report>;
   /** The engine's job for one prompt, without starting it: for the test request and Copy as cURL. */
   job(choice: ChoosableEndpoint, prompt: ChatPrompt, promptName: string, settings: ProbeSettings): Promise<RunRequest['job']>;
 }
@@ -115,14 +115,15 @@ export function createProbing(parts: ProbingParts): Probing {
       const read = selected === null ? await readDocument(document) : plainPrompt(text);
       return await start(choice, { ...read, name: selected === null ? name : vscode.l10n.t('{0} (selection)', name), source }, parts.settings().probe);
     },
-    async experiment(document, { requests, scenario }) {
+    async experiment(document, { requests, probe = { ...parts.settings().probe, requests, warmup: 0, concurrency: 1, maxTokens: 8 }, scenario }) {
       requireTrust();
       const choice = parts.endpoints.required();
+      if (document === null) return await start(choice, { prompt: builtInPrompt, unrendered: [], name: builtInName, source: null }, probe, scenario);
       const name = vscode.workspace.asRelativePath(document.uri, false);
       const text = document.getText();
       checkPrompt(text, name);
       const source = { uri: document.uri.toString(), textHash: hashOf(text) };
-      return await start(choice, { ...(await readDocument(document)), name, source }, { ...parts.settings().probe, requests, warmup: 0, concurrency: 1, maxTokens: 8 }, scenario);
+      return await start(choice, { ...(await readDocument(document)), name, source }, probe, scenario);
     },
     async spotCheck(endpointName) {
       requireTrust();

@@ -36,6 +36,7 @@ export { askFor, dialectOf, dialects } from './dialect/index';
 export type { DialectId } from './dialect/dialect';
 export { apis, displayUrl, endpointFromUrl, environmentNames, isLoopback, originOf, parseEndpoints, resolveEnvironment, urlProblem, type Endpoint, type EndpointProblem } from './endpoint';
 export { createGet } from './get';
+export { experiments, settingsFor, type Effort, type Experiment, type ExperimentName } from './experiments';
 export { handOverPlan } from './handOver';
 export { createMemory, type EndpointMemory, type Remembered } from './memory';
 export { defaultNetwork, defaultTimeouts, type NetworkOptions, type Timeouts } from './network';

@@ -62,3 +62,8 @@ export function progressLine(stream: NodeJS.WriteStream = process.stderr): { rea
     },
   };
 }
+
+/** Whether reports are coloured: on a terminal that can, unless NO_COLOR asks for none. */
+export function inColour(env: NodeJS.ProcessEnv): boolean {
+  return process.stdout.isTTY && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
+}

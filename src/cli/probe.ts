@@ -8,7 +8,7 @@ import { renderReport } from '../report/terminalReport';
 import { exitCode, oneOf, parse, UsageError, wholeNumber, type Command, type CommandContext } from './command';
 import { networkOf, readerPaceOf, sloOf, terminalEnvironment } from './environment';
 import { readInput } from './input';
-import { note, print, printable, progressLine, stdoutClosed } from './output';
+import { inColour, note, print, printable, progressLine, stdoutClosed } from './output';
 import { nextReportFile } from './reports';
 import { resolveTarget, targetOptions, targetUsage, type CliTarget } from './target';
 
@@ -144,7 +144,7 @@ async function follow(job: ProbeJob, file: string | null, context: CommandContex
   }
   if (!report) return exitCode.noneSucceeded;
   if (output.json) await print(`${JSON.stringify(report)}\n`);
-  else await print(renderReport(report, { width: process.stdout.columns || 100, colour: process.stdout.isTTY && !context.env['NO_COLOR'] }));
+  else await print(renderReport(report, { width: process.stdout.columns || 100, colour: inColour(context.env) }));
   if (unwritten !== null) note(unwritten);
   else if (file !== null && (!output.json || stdoutClosed())) note(`${stdoutClosed() ? 'The output was closed; the' : 'The'} report is in ${file}`);
   return verdictCode(report);

@@ -1,7 +1,7 @@
 import { renderForeign } from '../report/exchange/foreignTerminal';
 import { renderReport } from '../report/terminalReport';
 import { exitCode, parse, UsageError, type Command } from './command';
-import { print } from './output';
+import { inColour, print } from './output';
 import { lastReportFile, readReportOrForeign } from './reports';
 
 /** `first-token show`: a saved report, as the probe printed it. */
@@ -21,7 +21,7 @@ export const showCommand: Command = {
       await print(values.json ? `${JSON.stringify(report)}\n` : renderForeign(report, process.stdout.columns || 100));
       return exitCode.ok;
     }
-    await print(values.json ? `${JSON.stringify(report)}\n` : renderReport(report, { width: process.stdout.columns || 100, colour: process.stdout.isTTY && !env['NO_COLOR'] }));
+    await print(values.json ? `${JSON.stringify(report)}\n` : renderReport(report, { width: process.stdout.columns || 100, colour: inColour(env) }));
     return exitCode.ok;
   },
 };

@@ -75,7 +75,7 @@ async function chooseModel(dialogs: Dialogs, title: string, found: Detection): P
 
 async function askName(parts: AddEndpointParts, title: string, url: string, model: string | null): Promise<string> {
   const taken = new Set(parts.endpoints.all().map(({ endpoint }) => endpoint.name));
-  const suggestion = [new URL(url.replace(/^unix:.*/, 'http://local')).hostname, model].filter(Boolean).join(' ');
+  const suggestion = [new URL(url.replace(/^unix:.*/, 'http://local')).hostname, model?.split('/').at(-1)].filter(Boolean).join(' ');
   const name = await answered(
     parts.dialogs.input({
       title,

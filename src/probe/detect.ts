@@ -3,6 +3,7 @@
  * where its metrics are. Says what it found and how, so that a wrong guess can be put right by naming `api` in the settings.
  */
 import type { DialectId } from './dialect/dialect';
+import { splitUrl } from './network';
 
 /** What was found. `evidence` is for people: one sentence a fact. */
 export interface Detection {
@@ -72,13 +73,13 @@ const byPath: readonly (readonly [RegExp, DialectId])[] = [
 
 /** The part of an endpoint's URL in front of its API paths: `https://h/prefix/v1/chat/completions` → `https://h/prefix`. No trailing slash, no query. */
 export function baseOf(url: string): string {
-  const { origin, pathname } = new URL(url);
-  const base = pathname
+  const { target, socketPath } = splitUrl(url);
+  const base = target.pathname
     .replace(/\/(v1|v2|openai\/v1)?\/?(chat\/completions|completions|responses|messages|chat|models\/.*)\/?$/, '')
     .replace(/\/(api\/(chat|generate)|generate_stream|generate|completion)\/?$/, '')
     .replace(/\/(v1|v1beta|v2|api)\/?$/, '')
     .replace(/\/+$/, '');
-  return origin + base;
+  return (socketPath === null ? target.origin : `unix:${socketPath}:`) + base;
 }
 
 interface Seen {
@@ -100,7 +101,7 @@ const cheap = ['/v1/models', '/version', '/props', '/get_server_info', '/info', 
 
 /** Detects what is at `url`. Never throws: what cannot be found out is null, with `unreachable` in words when nothing answered. */
 export async function detect(url: string, get: Get): Promise<Detection> {
-  const { hostname, pathname } = new URL(url);
+  const { hostname, pathname } = splitUrl(url).target;
   const base = baseOf(url);
   const evidence: string[] = [];
   const pathApi = byPath.find(([pattern]) => pattern.test(pathname))?.[1];
@@ -201,7 +202,7 @@ function apiOf(server: string | null, listsModels: boolean): DialectId {
 function metricsOf(server: string, base: string): string | null {
   if (['vllm', 'sglang', 'tgi', 'llamacpp', 'dynamo'].includes(server)) return `${base}/metrics`;
   if (server === 'tensorrt-llm') return `${base}/prometheus/metrics`;
-  if (server === 'triton') {
+  if (server === 'triton' && base.startsWith('http')) {
     const url = new URL(base);
     url.port = '8002';
     return `${url.origin}/metrics`;

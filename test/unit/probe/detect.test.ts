@@ -24,6 +24,8 @@ describe('detect', () => {
     }
     assert.equal(baseOf('https://h/llm/v1/chat/completions'), 'https://h/llm');
     assert.equal(baseOf('https://api.groq.com/openai/v1'), 'https://api.groq.com/openai');
+    assert.equal(baseOf('unix:/run/llm.sock:/v1'), 'unix:/run/llm.sock:');
+    assert.equal(baseOf('unix:/run/llm.sock'), 'unix:/run/llm.sock:');
     assert.equal(baseOf('http://h/v2/models/ensemble/generate_stream'), 'http://h');
   });
 

@@ -24,12 +24,9 @@ async function replace(document: vscode.TextDocument, from: string, to: string):
 }
 
 describe('the prefix-cache lens', () => {
-  it('starts no thread and loads no analysis before the first prompt file is asked about', async () => {
+  it('says nothing about a file that is no prompt file', async () => {
     const { prefix } = await parts();
-    // Other test files may have opened prompt files by now: then the thread is there, and says nothing about a file that is none.
-    await openFile('nothing.md', 'Just a note.');
-    const document = vscode.window.activeTextEditor!.document;
-    assert.equal(await prefix.documents.ready(document), null);
+    assert.equal(await prefix.documents.ready(await openFile('nothing.md', 'Just a note.')), null);
   });
 
   it('says what can be reused, where it ends and by which rule; the breaker has a lens with what it costs', async () => {

@@ -404,7 +404,7 @@ class Link {
 }
 
 function tlsMessage(code: string, words: string, where: string): string {
-  const trust = 'If you trust this server, give its certificate authority in the endpoint’s tls.ca (or switch checking off with tls.insecure).';
+  const trust = 'If you trust this server, give its certificate authority in the endpoint’s tls.caFile (or switch checking off: tls.insecure, --insecure).';
   if (/SELF_SIGNED|UNABLE_TO_GET_ISSUER|UNABLE_TO_VERIFY/.test(code)) return `The certificate of ${where} is not signed by an authority this machine trusts (${code}). ${trust}`;
   if (code === 'CERT_HAS_EXPIRED') return `The certificate of ${where} has expired (${code}).`;
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return `The certificate of ${where} is for another name (${code}). Check the host in the endpoint’s url.`;

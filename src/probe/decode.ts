@@ -225,6 +225,8 @@ class StreamDecoder implements Decoder, FrameSink {
   #lastRead: Milliseconds = 0;
   #frames = 0;
   #marks = 0;
+  /** Frames that the end of the body cut in two: 0 or 1. */
+  #cut = 0;
   #comments = 0;
   #firstFrame: Milliseconds | null = null;
   #known = 0;
@@ -466,8 +468,10 @@ class StreamDecoder implements Decoder, FrameSink {
 
   #unreadable(frame: Frame, index: number, unterminated: boolean): void {
     if (frame.event === 'error') this.error(messageOfBody(frame.data) ?? 'The server sent an error event.');
-    else if (unterminated) this.#lost();
-    else if (frame.data.trimStart().startsWith('<')) this.malformed(`Frame ${index + 1} is HTML: ${titleOf(frame.data) ?? 'without a title'}.`);
+    else if (unterminated) {
+      this.#cut = 1;
+      this.#lost();
+    } else if (frame.data.trimStart().startsWith('<')) this.malformed(`Frame ${index + 1} is HTML: ${titleOf(frame.data) ?? 'without a title'}.`);
     else this.malformed(`Frame ${index + 1} is not JSON.`);
   }
 
@@ -621,7 +625,7 @@ class StreamDecoder implements Decoder, FrameSink {
     if (cached !== null && prompt !== null && cached > prompt) flags.add('cached>prompt');
     if (reasoning !== null && output !== null && reasoning > output) flags.add('reasoning>completion');
     if (output !== null && streamTokens !== null && streamTokens < output) flags.add('hidden-reasoning');
-    if (this.#known > 0 && this.#known + this.#marks < this.#frames) flags.add('unknown-frames');
+    if (this.#known > 0 && this.#known + this.#marks + this.#cut < this.#frames) flags.add('unknown-frames');
     return {
       text: this.#join('text'),
       reasoning: this.#join('reasoning'),
@@ -680,7 +684,7 @@ class StreamDecoder implements Decoder, FrameSink {
     if (this.#end !== null) return true;
     if (this.#closed === null) return false;
     if (this.#whole) return true;
-    return this.#closed.clean && this.#mode !== 'array' && (this.#mode === 'status' || this.#bytes === 0 || this.#reader.endsAtClose);
+    return this.#closed.clean && this.#mode !== 'array' && (this.#mode === 'status' || this.#bytes === 0 || (this.#reader.endsAtClose && !this.#unterminatedLoss));
   }
 
   #endStamp(): Milliseconds | null {
@@ -694,8 +698,9 @@ class StreamDecoder implements Decoder, FrameSink {
     if (this.#mode === 'html') return this.#htmlOutcome();
     if (this.#malformed !== null) return { kind: 'malformed', ...this.#malformed };
     if (this.#frames === 0 && !this.#whole) return this.#outcomeWithoutFrames();
-    if (!this.#whole && this.#known === 0 && this.#frames > this.#marks) {
-      return { kind: 'malformed', message: `None of the ${this.#frames - this.#marks} frames is what ${this.#dialect.id} sends. Check the endpoint's \`api\` setting (--api).` };
+    const whole = this.#frames - this.#marks - this.#cut;
+    if (!this.#whole && this.#known === 0 && whole > 0) {
+      return { kind: 'malformed', message: `None of the ${whole} frames is what ${this.#dialect.id} sends. Check the endpoint's \`api\` setting (--api).` };
     }
     if (!this.#complete) return { kind: 'truncated', message: this.#unterminatedLoss ? 'The body ended inside a frame.' : 'The body ended without the end mark of this API.' };
     if (!this.#arrivals.some((arrival) => arrival.kind !== 'token' || arrival.choice !== undefined)) {
@@ -734,8 +739,11 @@ class StreamDecoder implements Decoder, FrameSink {
   }
 
   #outcomeWithoutFrames(): Outcome {
+    const beginning = this.#stray.length === 1 && eventFields.some((field) => field.startsWith(this.#stray[0]!));
+    if (beginning) return { kind: 'truncated', message: 'The body ended inside its first line.' };
     if (this.#stray.length > 0) return { kind: 'malformed', message: `The body is no stream: ${messageOfBody(this.#stray.join('\n')) ?? ''}`, raw: excerpt(this.#stray.join('\n')) };
-    if (this.#unterminatedLoss || this.#comments > 0 || this.#closed?.clean !== true) return { kind: 'truncated', message: 'The body ended before the first frame.' };
+    const begun = (this.#mode === 'stream' || this.#mode === 'array') && this.#end === null;
+    if (this.#unterminatedLoss || begun || this.#closed?.clean !== true) return { kind: 'truncated', message: 'The body ended before the first frame.' };
     return { kind: 'empty', message: 'The body is empty.' };
   }
 
@@ -817,6 +825,9 @@ class StreamDecoder implements Decoder, FrameSink {
     this.#flags.add(flag);
   }
 }
+
+/** Fields of an event stream; a body cut inside the first of them is still one. */
+const eventFields = ['data', 'event', 'id', 'retry'];
 
 /** More tokens than any request has. */
 const mostTokens = 1e9;

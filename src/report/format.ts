@@ -193,7 +193,7 @@ export function caveatSentence(caveat: Caveat): string {
     case 'field-refused':
       return `The server refused ${caveat.field}, so it was left out: the counts it would give are missing.`;
     case 'tls-not-verified':
-      return `The certificate of ${caveat.origin} was not checked: anyone on the way could have answered. Set the endpoint’s tls.ca instead of tls.insecure.`;
+      return `The certificate of ${caveat.origin} was not checked: anyone on the way could have answered. Set the endpoint’s tls.caFile instead of tls.insecure.`;
     case 'stopped':
       return stopSentence(caveat);
     case 'stamp-order':

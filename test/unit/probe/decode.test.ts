@@ -335,6 +335,14 @@ describe('decode: errors inside a 200, no shape a success', () => {
     assert.deepEqual([filtered.outcome.kind, filtered.finish], ['ok', 'content_filter']);
   });
 
+  it('a clean end inside a frame is truncated too, also where a clean end is a proper one', () => {
+    assert.equal(decodeText('openai-chat', `${sse(text('a'), stop)}data: {"choices":[],"usa`).outcome.kind, 'truncated');
+    assert.equal(decodeText('triton', `${sse({ text_output: 'a' })}data: {"text_out`).outcome.kind, 'truncated');
+    assert.equal(decodeText('triton', sse({ text_output: 'a' })).outcome.kind, 'ok');
+    for (const begun of ['d', 'data', 'event: mess', 'event: message\n', 'retr']) assert.equal(decodeText('anthropic', begun).outcome.kind, 'truncated', begun);
+    assert.equal(decodeText('openai-chat', 'upstream connect error').outcome.kind, 'malformed');
+  });
+
   it('a body of no bytes: empty when HTTP ended it, truncated when cut', () => {
     assert.equal(decodeText('openai-chat', []).outcome.kind, 'empty');
     assert.equal(decodeText('openai-chat', [], 'cut').outcome.kind, 'truncated');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createDecoder } from '../../../src/probe/decode';
 import { dialects } from '../../../src/probe/dialect';
 import type { DialectId } from '../../../src/probe/dialect/dialect';
-import { eventStreamMessage, ownStreams, sse } from './streams';
+import { decodeReads, eventStreamMessage, ownStreams, sse } from './streams';
 
 /** A small seeded generator (mulberry32), so that a failure can be repeated by its number. */
 function seeded(seed: number): (below: number) => number {
@@ -105,6 +105,17 @@ describe('decode: fuzz', () => {
       const separator = id === 'bedrock' || name.endsWith('.json') || before.length === 0 ? '' : '\n\n';
       const decoded = run(id, Buffer.concat([before, Buffer.from(separator), errorFrame(id, name), after]), random);
       assert.ok(decoded.outcome.kind !== 'ok' && decoded.outcome.kind !== 'not-streaming', `seed ${seed}: ${name} was a success`);
+    }
+  });
+
+  it('a stream that breaks off is cut off wherever it breaks, until it has ended', () => {
+    for (const { id, name, bytes } of ownStreams) {
+      let ended = false;
+      for (let size = 0; size <= bytes.length; size += 1) {
+        const { kind } = decodeReads(id, [bytes.subarray(0, size)], 'cut').outcome;
+        ended ||= kind === 'ok';
+        assert.equal(kind, ended ? 'ok' : 'truncated', `${name} cut at ${size} of ${bytes.length}`);
+      }
     }
   });
 });

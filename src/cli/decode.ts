@@ -35,7 +35,7 @@ export const decodeCommand: Command = {
         decoded.text,
         ...decoded.toolCalls.map((call) => `tool ${call.name}(${call.arguments})`),
         '',
-        `outcome ${outcome.kind}${outcome.message === undefined ? '' : `: ${outcome.message}`}, finish ${decoded.finish ?? 'none'}`,
+        `outcome ${outcome.kind}${outcome.message === undefined ? '' : `: ${outcome.message.replace(/\s+/g, ' ').slice(0, 200)}`}, finish ${decoded.finish ?? 'none'}`,
         `deltas ${arrivals.text} text, ${arrivals.reasoning} reasoning, ${arrivals.tool} tool, ${arrivals.tokenOnly} without text; ${decoded.frames} frames, ${decoded.comments} comments`,
         `output tokens ${outputTokens.count ?? 'unknown'}${outputTokens.source === null ? '' : ` (${outputTokens.source})`}, prompt ${decoded.promptTokens ?? 'unknown'}, cached ${decoded.cachedTokens ?? 'unknown'}`,
       ]

@@ -52,7 +52,7 @@ const rateEffort = (label: string, duration: number, within: number, requests: n
 export const experiments: Readonly<Record<ExperimentName, Experiment>> = {
   sweep: {
     title: 'Sweep', question: 'How many users at once before the SLO breaks?',
-    efforts: [sweepEffort('Quick', 64, 30, 1500), sweepEffort('Thorough', 256, 120, 8000)],
+    efforts: [sweepEffort('Quick', 64, 40, 1500), sweepEffort('Thorough', 256, 120, 8000)],
   },
   rate: {
     title: 'Rate', question: 'Which rate of requests can be sustained under the SLO?',

@@ -10,7 +10,7 @@ const require = createRequire(import.meta.url);
 const { startSimulator } = require('../../src/simulator/start.ts');
 
 const editor = process.env.FIRST_TOKEN_EDITOR ?? 'minimum';
-const takesPictures = editor === 'minimum';
+const takesPictures = editor === 'minimum' && process.env.FIRST_TOKEN_PICTURES === '1';
 
 describe('the prefix-cache lens in the workbench', function () {
   const temporary = mkdtempSync(path.join(os.tmpdir(), 'first-token-lens-'));

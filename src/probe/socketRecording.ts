@@ -74,7 +74,11 @@ interface BodyRead {
   readonly bytes: Buffer;
 }
 
-/** HTTP/1.1 response bytes → status, headers and body bytes by read. What comes after the body is ignored. */
+/** No head is larger, and no body that a person would decode. */
+const mostHead = 1 << 20;
+const mostBody = 500_000_000;
+
+/** HTTP/1.1 response bytes → status, headers and body bytes by read. What comes after the body, or after framing that is none, is ignored. */
 class ResponseReader {
   status: number | null = null;
   headers: [string, string][] = [];
@@ -83,6 +87,7 @@ class ResponseReader {
   wholeAt: Milliseconds | null = null;
   readonly reads: BodyRead[] = [];
 
+  #broken = false;
   #head = Buffer.alloc(0);
   #left: number | 'chunked' | 'close' = 'close';
   #chunk: { phase: 'size' | 'data' | 'data-end' | 'trailer'; left: number; line: string } = { phase: 'size', left: 0, line: '' };
@@ -94,10 +99,10 @@ class ResponseReader {
   read(t: Milliseconds, bytes: Buffer): void {
     let rest: Buffer | null = bytes;
     while (this.headersAt === null) {
-      if (rest === null) return;
+      if (rest === null || this.#broken) return;
       rest = this.#readHead(t, rest);
     }
-    if (rest === null || this.wholeAt !== null) return;
+    if (rest === null || this.wholeAt !== null || this.#broken) return;
     const body = this.#left === 'chunked' ? this.#unchunk(t, rest) : this.#take(t, rest);
     if (body.length > 0) this.reads.push({ t, bytes: body });
   }
@@ -106,6 +111,7 @@ class ResponseReader {
   #readHead(t: Milliseconds, bytes: Buffer): Buffer | null {
     this.#head = Buffer.concat([this.#head, bytes]);
     const end = this.#head.indexOf('\r\n\r\n');
+    this.#broken = end < 0 && this.#head.length > mostHead;
     if (end < 0) return null;
     const lines = this.#head.toString('latin1', 0, end).split('\r\n');
     const rest = this.#head.subarray(end + 4);
@@ -117,7 +123,7 @@ class ResponseReader {
     this.headersAt = t;
     const get = (name: string): string | undefined => this.headers.find(([key]) => key.toLowerCase() === name)?.[1];
     if (/chunked/i.test(get('transfer-encoding') ?? '')) this.#left = 'chunked';
-    else if (get('content-length') !== undefined) this.#left = Number(get('content-length'));
+    else if (/^\d+$/.test(get('content-length') ?? '')) this.#left = Number(get('content-length'));
     if (status === 204 || status === 304) this.#left = 0;
     if (this.#left === 0) this.wholeAt = t;
     return rest;
@@ -135,7 +141,7 @@ class ResponseReader {
     const parts: Buffer[] = [];
     const chunk = this.#chunk;
     let at = 0;
-    while (at < bytes.length && this.wholeAt === null) {
+    while (at < bytes.length && this.wholeAt === null && !this.#broken) {
       if (chunk.phase === 'data') {
         const part = bytes.subarray(at, at + chunk.left);
         parts.push(part);
@@ -155,7 +161,10 @@ class ResponseReader {
       else if (chunk.phase === 'trailer') {
         if (line === '') this.wholeAt = t;
       } else {
-        chunk.left = parseInt(line, 16) || 0;
+        // A size, and extensions behind it (RFC 9112 §7.1).
+        const size = /^([0-9a-f]{1,12})\s*(?:;.*)?$/i.exec(line)?.[1];
+        this.#broken = size === undefined;
+        chunk.left = parseInt(size ?? '0', 16);
         chunk.phase = chunk.left === 0 ? 'trailer' : 'data';
       }
     }
@@ -170,8 +179,13 @@ async function decompressed(reads: readonly BodyRead[], headers: readonly (reado
   if (stream === null) return reads;
   const plain: BodyRead[] = [];
   let output: Buffer[] = [];
+  let size = 0;
   let failure: Error | null = null;
-  stream.on('data', (piece: Buffer) => output.push(piece));
+  stream.on('data', (piece: Buffer) => {
+    size += piece.length;
+    if (size <= mostBody) output.push(piece);
+    else stream.destroy(new Error('The body is too large.'));
+  });
   stream.on('error', (error) => (failure = error));
   for (const { t, bytes } of reads) {
     await new Promise<void>((resolve) => {

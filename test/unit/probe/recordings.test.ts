@@ -115,6 +115,19 @@ describe('a socket recording', () => {
     assert.equal((await decodeRecording(aborted, 'auto', true)).outcome.kind, 'cancelled');
   });
 
+  it('with framing that is none ends where that shows', async () => {
+    const of = async (more: string, rest: string) => decodeRecording([line(1, Buffer.from(head(more))), line(2, Buffer.from(rest)), close(5)].join('\n'), 'openai-chat', true);
+    const piece = sse(chunk({ content: 'a' }));
+    const chunked = `${piece.length.toString(16)}\r\n${piece}\r\n`;
+    for (const size of ['-5', 'ZZ', '', '0x10', 'ffffffffffffffffffff', '1g5']) {
+      const { text, outcome } = await of('transfer-encoding: chunked', `${chunked}${size}\r\n${piece}`);
+      assert.deepEqual([text, outcome.kind], ['a', 'truncated'], size);
+    }
+    for (const length of ['-5', 'x', '1e3', '1.5']) assert.equal((await of(`content-length: ${length}`, body)).text, 'Héllo', length);
+    const endless = Array.from({ length: 3000 }, (_, k) => line(k, Buffer.alloc(1000, 'x'))).join('\n');
+    assert.equal((await decodeRecording(endless, 'auto', true)).outcome.kind, 'truncated');
+  });
+
   it('saved as a tape decodes to the same', async () => {
     const text = [line(1, Buffer.from(head('connection: close'))), line(4, Buffer.from(body)), close(5)].join('\n');
     const tape = await readSocketRecording(text);

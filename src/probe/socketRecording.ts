@@ -54,7 +54,7 @@ function parseLines(text: string): Line[] | null {
       return null;
     }
     const t = json?.['t'];
-    if (json === null || typeof t !== 'number') return null;
+    if (json === null || typeof t !== 'number' || !(Math.abs(t) < 1e15)) return null;
     const { b, x, event } = json;
     if (typeof event === 'string') lines.push({ t, event });
     else if (typeof b === 'string') lines.push({ t, bytes: Buffer.from(b, 'utf8') });

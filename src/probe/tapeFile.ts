@@ -50,24 +50,27 @@ function overwritten(bytes: Uint8Array, secrets: readonly string[]): Uint8Array 
   return copy;
 }
 
-const stamp = v.nullable(v.number());
+/** Stamps beyond it have no millisecond left, and their differences no end. */
+const furthest = 1e15;
+const number = v.pipe(v.number(), v.minValue(-furthest), v.maxValue(furthest));
+const stamp = v.nullable(number);
 const shape = v.object({
   schema: v.literal(schemaName),
   api: v.picklist(apis.filter((api): api is DialectId => api !== 'auto')),
   id: v.string(),
-  status: v.nullable(v.number()),
+  status: stamp,
   headers: v.array(v.tuple([v.string(), v.string()])),
-  phases: v.object({ start: v.number(), dns: stamp, connected: stamp, secured: stamp, written: stamp, sent: stamp, headers: stamp, bodyEnd: stamp }),
+  phases: v.object({ start: number, dns: stamp, connected: stamp, secured: stamp, written: stamp, sent: stamp, headers: stamp, bodyEnd: stamp }),
   reused: v.boolean(),
   redispatched: v.exactOptional(v.boolean()),
   alpn: v.nullable(v.string()),
   ending: v.variant('kind', [
     v.object({ kind: v.picklist(['complete', 'cancelled']) }),
     v.object({ kind: v.picklist(['closed', 'dns', 'connect', 'tls']), message: v.string() }),
-    v.object({ kind: v.picklist(['timeout-first-token', 'timeout-stall', 'timeout-total']), limit: v.number() }),
+    v.object({ kind: v.picklist(['timeout-first-token', 'timeout-stall', 'timeout-total']), limit: number }),
   ]),
-  stamps: v.array(v.number()),
-  ends: v.array(v.number()),
+  stamps: v.array(number),
+  ends: v.array(number),
   bytes: v.string(),
 });
 
@@ -85,6 +88,6 @@ export function parseTape(text: string): SavedTape | string {
   if (!read.success) return `This is not a tape of First Token: ${read.issues[0].message} (${v.getDotPath(read.issues[0]) ?? 'top'}).`;
   const { api, stamps, ends, bytes, id, status, headers, phases, reused, redispatched, alpn, ending } = read.output;
   const body = new Uint8Array(Buffer.from(bytes, 'base64'));
-  if (stamps.length !== ends.length || (ends.at(-1) ?? 0) !== body.length || ends.some((end, k) => end < (ends[k - 1] ?? 0))) return 'This tape is damaged: its reads do not add up to its bytes.';
+  if (stamps.length !== ends.length || (ends.at(-1) ?? 0) !== body.length || ends.some((end, k) => end < (ends[k - 1] ?? 0)) || stamps.some((t, k) => t < (stamps[k - 1] ?? t))) return 'This tape is damaged: its reads do not add up to its bytes.';
   return { api, tape: { id, status, headers, phases, reused, ...(redispatched === undefined ? {} : { redispatched }), alpn, ending, stamps: Float64Array.from(stamps), ends: Uint32Array.from(ends), bytes: body } };
 }

@@ -124,6 +124,7 @@ describe('a socket recording', () => {
       assert.deepEqual([text, outcome.kind], ['a', 'truncated'], size);
     }
     for (const length of ['-5', 'x', '1e3', '1.5']) assert.equal((await of(`content-length: ${length}`, body)).text, 'Héllo', length);
+    for (const t of ['1e999', '-1e300', '"1"', 'null']) await assert.rejects(decodeRecording(`{"t":${t},"n":1,"x":"a"}\n`, 'auto', true), /no socket recording/);
     const endless = Array.from({ length: 3000 }, (_, k) => line(k, Buffer.alloc(1000, 'x'))).join('\n');
     assert.equal((await decodeRecording(endless, 'auto', true)).outcome.kind, 'truncated');
   });

@@ -62,6 +62,8 @@ describe('a tape as a file', () => {
     const broken = JSON.parse(serialiseTape(tape('abc'), 'openai-chat', [])) as { ends: number[] };
     broken.ends = [1];
     assert.match(JSON.stringify(parseTape(JSON.stringify(broken))), /damaged/);
+    const absurd = serialiseTape(tape('abc'), 'openai-chat', []);
+    for (const start of ['1e999', '-1e300', '"0"', 'null']) assert.equal(typeof parseTape(absurd.replace(/"start":[^,]+/, `"start":${start}`)), 'string', start);
     fc.assert(fc.property(fc.json(), (text) => typeof parseTape(text) === 'string'));
   });
 });

@@ -44,7 +44,7 @@ const rules: readonly Rule[] = [
   [/^(?:year|month|day|hour|minute)$/, 'day', 'weak', 'may name the clock'],
   // Random values and ids of one request.
   [/(?:^|_)(?:nonce|salt|uuid|guid|ulid|nanoid|random|randomness|rand)(?:_|$)/, 'request', 'strong', 'names a value that is new each time'],
-  [/(?:^|_)(?:request|trace|span|correlation|message|msg|run|call|invocation|execution|transaction|completion|generation|turn|subagent|sub_agent|attempt|event|tool_call|query|job)_?ids?$/, 'request', 'strong', 'names an id of one request'],
+  [/(?:^|_)(?:request|trace|span|correlation|message|msg|run|call|invocation|execution|transaction|completion|generation|turn|sub_?agent|attempt|event|tool_call|query|job)_?ids?$/, 'request', 'strong', 'names an id of one request'],
   [/^(?:random_)?seed$/, 'request', 'weak', 'names a seed'],
   [/(?:^|_)(?:session|conversation|thread|chat|user|tenant|org|organi[sz]ation|account|customer|workspace|project|team|member|client|device|agent|channel|guild|room|visitor|participant|employee|profile|login)_?(?:id|uid|uuid|key|number)s?$/, 'session', 'strong', 'names an id of a session or user'],
   // Counters and budgets.

@@ -77,6 +77,9 @@ export function createLab(parts: LabParts): Lab {
         return;
       }
       case 'labServe': {
+        // Asked in virtual time first: what is wrong with the settings belongs beside them.
+        const tried = await askLab(parts.script, { a: message.flags, b: [], load: nothing, version: parts.version }, new AbortController().signal);
+        if (tried.kind === 'problem') return post(webview, { type: 'labProblem', side: message.side, message: tried.message });
         const url = await parts.serve(message.flags);
         return post(webview, { type: 'labServes', side: message.side, url });
       }

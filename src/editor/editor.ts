@@ -18,6 +18,7 @@ import { commandIds, section, type ContextKeys } from './manifest';
 import { createPrefix } from './prefix';
 import { createProbing } from './probing';
 import { showProgressWithoutPanel } from './progress';
+import { createPromptInputs } from './promptInputs';
 import { createPromptLenses, isPromptFile } from './promptLenses';
 import { builtInName } from './promptText';
 import { createPromptResults, promptResult } from './promptResults';
@@ -78,7 +79,8 @@ function compose(context: vscode.ExtensionContext) {
   const runs = keep(createRuns({ loadEngine, store, evidence, log }));
   const results = createPromptResults(context.workspaceState);
   const consent = createConsent(context.globalState, dialogs);
-  const probing = createProbing({ settings: () => settings, endpoints, secrets, consent, dialogs, runs, memory, recorderScript: own('recorder.js'), version: (context.extension.packageJSON as { version: string }).version });
+  const inputs = createPromptInputs(context.workspaceState, dialogs);
+  const probing = createProbing({ inputs, settings: () => settings, endpoints, secrets, consent, dialogs, runs, memory, recorderScript: own('recorder.js'), version: (context.extension.packageJSON as { version: string }).version });
 
   const panels = keep(
     createReportPanels({
@@ -123,7 +125,7 @@ function compose(context: vscode.ExtensionContext) {
     }),
   );
 
-  const handlers: CommandHandlers = { ...prefix.handlers, ...createHandlers({ settings: () => settings, endpoints, secrets, demo, lab, probing, memory, runs, panels, store, dialogs, log, loadEngine, exporter: async (report, format) => (await import('../report/exchange/index')).exporters[format](report) }) };
+  const handlers: CommandHandlers = { ...prefix.handlers, ...createHandlers({ settings: () => settings, inputs, endpoints, secrets, demo, lab, probing, memory, runs, panels, store, dialogs, log, loadEngine, exporter: async (report, format) => (await import('../report/exchange/index')).exporters[format](report) }) };
   keep(registerCommands(handlers, { log, dialogs }));
 
   const command = (id: string, ...args: unknown[]) => void vscode.commands.executeCommand(id, ...args);

@@ -22,6 +22,7 @@ import type { PrefixCommand } from './prefix';
 import { isPromptFile } from './promptLenses';
 import { builtInName, builtInPrompt } from './promptText';
 import { readDocument, type Probing } from './probing';
+import type { PromptInputs } from './promptInputs';
 import { loadById, loadFile, pickReport, reportIn } from './reportPicker';
 import type { ReportPanels } from './reportPanel';
 import type { ReportStore } from './reportStore';
@@ -39,6 +40,7 @@ export interface HandlerParts {
   readonly probing: Probing;
   readonly memory: EndpointMemory;
   readonly runs: Runs;
+  readonly inputs: PromptInputs;
   readonly panels: ReportPanels;
   readonly store: ReportStore;
   readonly dialogs: Dialogs;
@@ -130,6 +132,10 @@ export function createHandlers(parts: HandlerParts): Omit<CommandHandlers, Prefi
     async exportReport(argument, format) {
       const report = await reportFor(argument, vscode.l10n.t('Export Report'));
       return await exportReport(report, isFormat(format) ? format : null, dialogs, parts.exporter);
+    },
+    async forgetInputs() {
+      const document = vscode.window.activeTextEditor?.document;
+      if (document) await parts.inputs.forget(document);
     },
     async copyAsCurl(argument) {
       const choice = endpointName(argument) === null ? endpoints.required() : await endpointFor(argument, vscode.l10n.t('Copy as cURL'));

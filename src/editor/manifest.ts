@@ -38,6 +38,7 @@ export const commandIds = {
   stopScan: 'firstToken.stopScan',
   goToBreaker: 'firstToken.goToBreaker',
   classifyVariable: 'firstToken.classifyVariable',
+  forgetInputs: 'firstToken.forgetInputs',
 } as const;
 
 /** A command id of ours. */

@@ -11,6 +11,7 @@ import type { ChoosableEndpoint, Endpoints } from './endpoints';
 import { Cancelled, Failure } from './failure';
 import { networkOptions } from './network';
 import { hashOf } from './promptResults';
+import type { PromptInputs } from './promptInputs';
 import { builtInName, builtInPrompt, plainPrompt, readPrompt, type PromptText } from './promptText';
 import type { RunRequest, Runs } from './runs';
 import type { Secrets } from './secrets';
@@ -44,6 +45,7 @@ export interface ProbingParts {
   readonly secrets: Secrets;
   readonly consent: Consent;
   readonly dialogs: Dialogs;
+  readonly inputs: PromptInputs;
   readonly runs: Runs;
   readonly memory: EndpointMemory;
   readonly recorderScript: string;
@@ -101,6 +103,14 @@ export function createProbing(parts: ProbingParts): Probing {
     await parts.consent.ask({ endpointName: endpoint.name, origin: originOf(endpoint.url), requests, maxTokens: probe.maxTokens, price, paid: endpoint.price !== null });
   }
 
+  /** The document with values for what it leaves open: remembered, or asked once. */
+  async function filledIn(document: vscode.TextDocument): Promise<PromptText> {
+    const read = await readDocument(document);
+    if (read.unrendered.length === 0) return read;
+    const values = await parts.inputs.valuesFor(document, read.unrendered);
+    return Object.keys(values).length === 0 ? read : await readDocument(document, values);
+  }
+
   return {
     job,
     async document(document, selection) {
@@ -112,7 +122,7 @@ export function createProbing(parts: ProbingParts): Probing {
       checkPrompt(text, name);
       // The lens compares with the whole file, so a probed selection leaves it alone.
       const source = selected === null ? { uri: document.uri.toString(), textHash: hashOf(text) } : null;
-      const read = selected === null ? await readDocument(document) : plainPrompt(text);
+      const read = selected === null ? await filledIn(document) : plainPrompt(text);
       return await start(choice, { ...read, name: selected === null ? name : vscode.l10n.t('{0} (selection)', name), source }, parts.settings().probe);
     },
     async experiment(document, { requests, probe = { ...parts.settings().probe, requests, warmup: 0, concurrency: 1, maxTokens: 8 }, scenario }) {
@@ -123,7 +133,7 @@ export function createProbing(parts: ProbingParts): Probing {
       const text = document.getText();
       checkPrompt(text, name);
       const source = { uri: document.uri.toString(), textHash: hashOf(text) };
-      return await start(choice, { ...(await readDocument(document)), name, source }, probe, scenario);
+      return await start(choice, { ...(await filledIn(document)), name, source }, probe, scenario);
     },
     async spotCheck(endpointName) {
       requireTrust();
@@ -142,9 +152,9 @@ export function createProbing(parts: ProbingParts): Probing {
 }
 
 /** What a document sends. Its text is taken as it stands in the editor, saved or not. */
-export async function readDocument(document: vscode.TextDocument): Promise<PromptText> {
+export async function readDocument(document: vscode.TextDocument, values: Readonly<Record<string, string>> = {}): Promise<PromptText> {
   const root = vscode.workspace.getWorkspaceFolder(document.uri)?.uri.fsPath ?? null;
-  return await readPrompt(document.getText(), document.isUntitled ? null : document.uri.fsPath, root);
+  return await readPrompt(document.getText(), document.isUntitled ? null : document.uri.fsPath, root, values);
 }
 
 function requireTrust(): void {

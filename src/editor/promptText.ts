@@ -24,14 +24,14 @@ export function plainPrompt(text: string): PromptText {
 }
 
 /**
- * Reads a prompt file by its format and renders it with the samples it brings along. A file that is no prompt file by its name and
+ * Reads a prompt file by its format and renders it with the samples it brings along and the `values` given. A file that is no prompt file by its name and
  * content is sent as it stands. `file` is null for a document that is not on disk; included files are read inside `root` only.
  */
-export async function readPrompt(text: string, file: string | null, root: string | null): Promise<PromptText> {
+export async function readPrompt(text: string, file: string | null, root: string | null, values: Readonly<Record<string, string>> = {}): Promise<PromptText> {
   const { parsePromptFile, renderForProbe } = await import('../prompt/index');
   const parsed = parsePromptFile(text, file ?? 'untitled.txt', { readFile: (name) => (file === null ? null : readBeside(file, name, root ?? path.dirname(file))) });
   if (!parsed || parsed.prompts.length === 0) return plainPrompt(text);
-  const rendered = renderForProbe(parsed, {}, Date.now());
+  const rendered = renderForProbe(parsed, values, Date.now());
   return rendered.prompt.messages.some((message) => message.text.trim() !== '') ? rendered : plainPrompt(text);
 }
 

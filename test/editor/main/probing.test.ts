@@ -57,6 +57,26 @@ describe('probing the simulator', () => {
     await until(() => results.ofDocument(document.uri.toString())?.reportId === runs.last?.report.id, 'the lens has the result');
   });
 
+  it('asks once for what a template leaves open, remembers it, and asks again when told to', async () => {
+    const { runs } = await parts();
+    const asked: string[] = [];
+    const fill = () => answering({ pick: async (items) => (await items)[0], input: ({ prompt }) => (asked.push(prompt ?? ''), Promise.resolve('rivers of the north')) });
+    await fill();
+    const document = await openFile('open.prompt.jinja', 'Name three {{ topic }}.');
+    await vscode.commands.executeCommand('firstToken.probePrompt', document.uri);
+    assert.equal(asked.length, 1);
+    assert.match(asked[0]!, /topic/);
+    assert.equal(runs.last?.report.plan.prompt.characters, 'Name three rivers of the north.'.length);
+    assert.ok(!runs.last.report.caveats.some(({ kind }) => kind === 'unrendered-variables'));
+    await answering({});
+    await vscode.commands.executeCommand('firstToken.probePrompt', document.uri);
+    assert.equal(runs.last.report.plan.prompt.characters, 'Name three rivers of the north.'.length);
+    await vscode.commands.executeCommand('firstToken.forgetInputs');
+    await answering({ pick: async (items) => (await items)[1] });
+    await vscode.commands.executeCommand('firstToken.probePrompt', document.uri);
+    assert.ok(runs.last.report.caveats.some((caveat) => caveat.kind === 'unrendered-variables' && caveat.names.includes('topic')));
+  });
+
   it('probes the selection when there is one', async () => {
     const { runs } = await parts();
     await answering({});

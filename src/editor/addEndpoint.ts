@@ -1,6 +1,5 @@
 import * as vscode from 'vscode';
 import type { Detection } from '../probe/detect';
-import { detect } from '../probe/detect';
 import { apis, endpointFromUrl, originOf, urlProblem, type Endpoint } from '../probe/endpoint';
 import { isLoopbackHost } from '../probe/network';
 import { answered, type Dialogs } from './dialogs';
@@ -48,6 +47,7 @@ export async function addEndpoint(parts: AddEndpointParts): Promise<Endpoint> {
 
 /** Asks the server what it is. The global `fetch` follows the editor's proxy and certificates by itself. */
 async function look(url: string, key: string | null): Promise<Detection> {
+  const { detect } = await import('../probe/index');
   const headers: Record<string, string> = key === null ? {} : { authorization: `Bearer ${key}`, 'x-api-key': key };
   return await vscode.window.withProgress({ location: vscode.ProgressLocation.Notification, title: vscode.l10n.t('Looking at {0} …', originOf(url)) }, () =>
     detect(url, async (address) => {

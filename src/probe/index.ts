@@ -20,7 +20,7 @@ import type { EndpointMemory } from './memory';
 import type { NetworkOptions, Timeouts } from './network';
 import { checkRequest, checkSettings, PlanError, planProbe, summarisePlan, timeoutsFor, type ProbePlan, type ProbeSettings, type Target } from './plan';
 import { openRecorder, type Recorder } from './recording';
-import { createRedactor, secretsOf } from './redact';
+import { createRedactor, secretsOf, type Redact } from './redact';
 import { writeBehind, type ReportSink } from './reportSink';
 import { run, type RunResult, type RunSeams, type RunStep, type Stopped } from './run';
 import { SharedBudget } from './scenario/budget';
@@ -326,6 +326,7 @@ class RunRecord {
   readonly valid = new Map<string, boolean>();
   readonly #check: AnswerCheck | null;
   readonly #path: string;
+  readonly #redact: Redact;
   #alpn: string | null = null;
   #clockErrors: readonly Milliseconds[] = [];
   #wall: NonNullable<ReportInput['wall']> | null = null;
@@ -341,6 +342,7 @@ class RunRecord {
     this.#check = createAnswerCheck(job.slo.valid);
     const { url } = target.dialect.request({ url: target.endpoint.url, model: target.model, prompt: job.prompt, maxTokens: job.settings.maxTokens, ask: new Set(), body: {}, headers: {}, key: null });
     this.#path = displayUrl(url).slice(originOf(url).length) || '/';
+    this.#redact = createRedactor([target.key, ...secretsOf(target.endpoint.url, target.endpoint.headers)]);
   }
 
   async begin(): Promise<void> {
@@ -362,7 +364,7 @@ class RunRecord {
   async add(sample: Sample, decoded: Decoded): Promise<void> {
     this.samples.push(sample);
     this.#alpn ??= sample.connection.alpn;
-    if (this.#job.keepText) this.#answers[sample.id] = { text: decoded.text, reasoning: decoded.reasoning };
+    if (this.#job.keepText) this.#answers[sample.id] = { text: this.#redact(decoded.text), reasoning: this.#redact(decoded.reasoning) };
     await this.#write(() => this.#job.reportFile?.sample(sample));
   }
 
@@ -496,7 +498,7 @@ function readCa({ name, tls }: Endpoint): string[] {
 function checkSlo(slo: Slo): void {
   for (const name of ['ttft', 'firstVisible', 'tpot', 'gapP99', 'total'] as const) {
     const value = slo[name];
-    if (value !== undefined && !(typeof value === 'number' && value > 0)) throw new PlanError(`firstToken.slo.${name} (--slo-${name}) must be a number of ms above 0; it is ${JSON.stringify(value)}.`, 'firstToken.slo');
+    if (value !== undefined && !(typeof value === 'number' && value > 0 && value < Infinity)) throw new PlanError(`firstToken.slo.${name} (--slo-${name}) must be a number of ms above 0; it is ${JSON.stringify(value)}.`, 'firstToken.slo');
   }
   if (!(slo.attainment >= 0 && slo.attainment <= 1)) throw new PlanError(`firstToken.slo.attainment must be from 0 to 1; it is ${JSON.stringify(slo.attainment)}.`, 'firstToken.slo');
   createAnswerCheck(slo.valid);

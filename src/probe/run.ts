@@ -329,7 +329,7 @@ class Run {
   }
 
   #count(finished: Finished, target: Target): void {
-    const { decoded, outcome, role, tape } = finished;
+    const { decoded, outcome, role, tape, redact } = finished;
     if (role !== 'negotiation') this.#done += 1;
     const { price } = target.endpoint;
     const output = decoded.outputTokens.count ?? decoded.arrivals.length;
@@ -342,7 +342,7 @@ class Run {
     if (this.#origin === null) this.#waiting.push(finished);
     else this.#emit(finished);
     const reason = role === 'negotiation' ? null : this.#breaker?.(outcome);
-    if (reason) this.stop({ by: 'breaker', detail: `${reason}, the last one with: ${outcome.message ?? outcome.kind}` });
+    if (reason) this.stop({ by: 'breaker', detail: `${reason}, the last one with: ${redact(outcome.message ?? outcome.kind)}` });
     this.#spend();
   }
 

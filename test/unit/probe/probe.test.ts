@@ -123,6 +123,17 @@ describe('a probe', () => {
     assert.equal(Date.parse(report.texts!.expires) - Date.parse(report.createdAt), 3 * 86_400_000);
   });
 
+  it('keeps no text with the key in it', async () => {
+    const onChat = (_body: unknown, _request: http.IncomingMessage, response: http.ServerResponse): boolean => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.end(`data: ${JSON.stringify({ choices: [{ delta: { content: `your key is ${planted}` } }] })}\n\ndata: ${JSON.stringify({ choices: [{ delta: { reasoning_content: planted }, finish_reason: planted }] })}\n\ndata: [DONE]\n\n`);
+      return true;
+    };
+    const { report } = endOf(await events(await job(await chatServer({ onChat }), { keepText: true, settings: { ...defaultProbeSettings, requests: 1, warmup: 0 } })));
+    assert.equal(Object.values(report.texts!.answers)[0]?.text, 'your key is [redacted]');
+    assert.ok(!JSON.stringify(report).includes(planted));
+  });
+
   it('shows tokens while they come, once each', async () => {
     const live = new Map<string, number>();
     const list = await events(await job(await chatServer({ tokens: 30, pause: 20 }), { settings: { ...defaultProbeSettings, requests: 2, warmup: 0, concurrency: 2 } }));

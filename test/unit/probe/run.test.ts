@@ -147,6 +147,12 @@ describe('a run', () => {
       assert.match(result.stopped.detail, /5 requests in a row failed.*overloaded/);
     });
 
+    it('keeps the key out of the reason for stopping', async () => {
+      const world = fakeWorld(() => ({ status: 401, reads: ['{"error":{"message":"the key planted-KEY-4711 is wrong"}}'] }));
+      const { result } = await finish(plan({ requests: 100 }, { ...target(), key: 'planted-KEY-4711' }), world);
+      assert.match(result.stopped?.detail ?? '', /the key \[redacted\] is wrong/);
+    });
+
     it('goes on without a breaker', async () => {
       const world = fakeWorld(() => ({ ending: { kind: 'connect', message: 'refused' } }));
       const { samples, result } = await finish(plan({ requests: 30, breaker: null }), world);

@@ -22,7 +22,7 @@ export function stdoutFailure(): string | null {
   return failure;
 }
 
-/** Control characters (but line break and tab) and overrides of the text direction; the colours of this tool are let through by `print`. */
+/** Control characters (but line break and tab) and overrides of the text direction. */
 const controls = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/g;
 const controlsButColours = new RegExp(`(?!\\u001B\\[(?:[012]|3[1-6])m)${controls.source}`, 'g');
 
@@ -35,11 +35,11 @@ export function printable(text: string): string {
   return text.replace(/\r\n?/g, '\n').replace(controls, escaped);
 }
 
-/** Writes to stdout and waits until it is handed over, so that nothing is cut off at exit. Control characters come out as \uXXXX, which JSON reads as what they were. */
-export async function print(text: string): Promise<void> {
+/** Writes to stdout and waits until it is handed over, so that nothing is cut off at exit. Control characters come out as \uXXXX, which JSON reads as what they were; `coloured` lets the colours of a drawn report through. */
+export async function print(text: string, coloured = false): Promise<void> {
   if (closed) return;
   await new Promise<void>((resolve) => {
-    process.stdout.write(text.replace(controlsButColours, escaped), () => {
+    process.stdout.write(text.replace(coloured ? controlsButColours : controls, escaped), () => {
       resolve();
     });
   });

@@ -144,7 +144,7 @@ async function follow(job: ProbeJob, file: string | null, context: CommandContex
   }
   if (!report) return exitCode.noneSucceeded;
   if (output.json) await print(`${JSON.stringify(report)}\n`);
-  else await print(renderReport(report, { width: process.stdout.columns || 100, colour: inColour(context.env) }));
+  else await print(renderReport(report, { width: process.stdout.columns || 100, colour: inColour(context.env) }), inColour(context.env));
   if (unwritten !== null) note(unwritten);
   else if (file !== null && (!output.json || stdoutClosed())) note(`${stdoutClosed() ? 'The output was closed; the' : 'The'} report is in ${file}`);
   return verdictCode(report);

@@ -21,7 +21,8 @@ export const showCommand: Command = {
       await print(values.json ? `${JSON.stringify(report)}\n` : renderForeign(report, process.stdout.columns || 100));
       return exitCode.ok;
     }
-    await print(values.json ? `${JSON.stringify(report)}\n` : renderReport(report, { width: process.stdout.columns || 100, colour: inColour(env) }));
+    const colour = !values.json && inColour(env);
+    await print(values.json ? `${JSON.stringify(report)}\n` : renderReport(report, { width: process.stdout.columns || 100, colour }), colour);
     return exitCode.ok;
   },
 };

@@ -154,8 +154,11 @@ function hostedModels(api: DialectId): readonly string[] {
 type At = (path: string) => Record<string, unknown> | null;
 type Identity = { readonly server: string | null; readonly version: string | null };
 
+/** A name or version is no longer. */
+const longestName = 300;
+
 function text(value: unknown): string | null {
-  return typeof value === 'string' ? value : null;
+  return typeof value === 'string' && value.length <= longestName ? value : null;
 }
 
 function identify(at: At, seen: readonly Seen[], evidence: string[]): Identity {
@@ -217,6 +220,6 @@ function modelsOf(list: Record<string, unknown> | null): { readonly names: reado
     const name = text(m['id']) ?? text(m['name']) ?? text(m['model']);
     return name === null ? [] : [name.replace(/^models\//, '')];
   });
-  const length = records.map((m) => m['max_model_len']).find((v): v is number => typeof v === 'number');
+  const length = records.map((m) => m['max_model_len']).find((v): v is number => typeof v === 'number' && Number.isSafeInteger(v) && v > 0);
   return { names: [...new Set(names)], maxModelLen: length ?? null };
 }

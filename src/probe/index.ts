@@ -447,7 +447,10 @@ async function findOut(job: ProbeJob, side: Recorder, signal: AbortSignal): Prom
   if (remembered && (endpoint.model !== null || remembered.models.length > 0)) return remembered;
   if (job.detect === false || signal.aborted) return null;
   const headers = headersForGet(job);
-  const detection = await detect(endpoint.url, createGet(side, headers, createRedactor([job.key, ...secretsOf(endpoint.url, headers)]), signal));
+  const found = await detect(endpoint.url, createGet(side, headers, createRedactor([job.key, ...secretsOf(endpoint.url, headers)]), signal));
+  // Of all secrets only the key: the value of a header may well be the name of the model.
+  const redact = createRedactor([job.key]);
+  const detection: Detection = { ...found, version: found.version === null ? null : redact(found.version), models: found.models.map(redact), evidence: found.evidence.map(redact) };
   if (detection.unreachable === null) memory.detected(endpoint.url, detection);
   return detection;
 }

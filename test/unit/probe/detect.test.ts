@@ -29,6 +29,14 @@ describe('detect', () => {
     assert.equal(baseOf('http://h/v2/models/ensemble/generate_stream'), 'http://h');
   });
 
+  it('takes no text for a name that nobody could call by it, nor a number for a length that is none', async () => {
+    for (const length of [-1, 0, 1.5, 1e300, '8192', null]) {
+      const found = await detect('http://h', server({ '/v1/models': { data: [{ id: 'm'.repeat(100_000) }, { id: 'm', max_model_len: length }] } }).get);
+      assert.deepEqual([found.models, found.maxModelLen], [['m'], null]);
+      assert.ok(found.evidence.join('').length < 1000);
+    }
+  });
+
   const cases: [string, Record<string, unknown>, { api: string; server: string | null }][] = [
     ['vLLM', { '/version': { version: '0.11.2' }, '/v1/models': list('vllm', 'm') }, { api: 'openai-chat', server: 'vllm' }],
     ['SGLang', { '/get_server_info': { version: '0.5.1' }, '/v1/models': list('sglang', 'm') }, { api: 'openai-chat', server: 'sglang' }],

@@ -142,6 +142,17 @@ describe('a probe', () => {
     assert.ok([...live.values()].every((count) => count > 0 && count <= 30), JSON.stringify([...live]));
   });
 
+  it('keeps the key out of what it found, also where a server lists it as a model', async () => {
+    const url = await serve((request, response) => {
+      if (request.url === '/v1/models') response.end(JSON.stringify({ data: [{ id: planted }] }));
+      else response.writeHead(401).end(JSON.stringify({ error: { message: `wrong: ${planted}` } }));
+    });
+    const all = await events(await job(url, { settings: { ...defaultProbeSettings, requests: 1, warmup: 0 } }));
+    const [begin] = all;
+    assert.ok(begin?.type === 'begin' && begin.detection?.needsKey);
+    assert.ok(!JSON.stringify([begin, endOf(all).report]).includes(planted));
+  });
+
   it('remembers what it found, and asks no second time', async () => {
     const memory = createMemory();
     let asked = 0;

@@ -15,8 +15,8 @@ for (const editor of names) {
   console.log(`\n# Workbench ${editors[editor].vscode} with the packaged extension`);
   const mocha = new Mocha({ timeout: 120_000, forbidOnly: true, reporter, cleanReferencesAfterRun: true });
   if (at > 0) mocha.grep(process.argv[at + 1]);
-  // The panel alone needs no editor, and a sweep is the same in each: once is enough.
-  const files = readdirSync(import.meta.dirname).filter((name) => name.endsWith('.test.mjs') && (editor === names[0] || !['panel.test.mjs', 'sweep.test.mjs'].includes(name))).map((name) => path.join(import.meta.dirname, name));
+  // Pages driven alone need no editor, and a sweep is the same in each: once is enough.
+  const files = readdirSync(import.meta.dirname).filter((name) => name.endsWith('.test.mjs') && (editor === names[0] || !['panel.test.mjs', 'lab.test.mjs', 'foreign.test.mjs', 'sweep.test.mjs'].includes(name))).map((name) => path.join(import.meta.dirname, name));
   for (const file of files) mocha.addFile(file);
   if (files.length === 0) throw new Error('No UI test found');
   await mocha.loadFilesAsync({ esmDecorator: (url) => `${url}?editor=${editor}` });

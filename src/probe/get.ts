@@ -6,6 +6,8 @@ import type { Recorder } from './recording';
 import type { Redact } from './redact';
 
 let asked = 0;
+/** A longer answer is none to a small request. */
+const mostBytes = 16_000_000;
 
 /** A `Get` that gives up after `limit` ms. Throws an Error in plain words, redacted. */
 export function createGet(recorder: Recorder, headers: Readonly<Record<string, string>>, redact: Redact, signal: AbortSignal, limit: Milliseconds = 3000): Get {
@@ -20,6 +22,7 @@ export function createPost(recorder: Recorder, headers: Readonly<Record<string, 
 async function ask(request: WireRequest, recorder: Recorder, redact: Redact, signal: AbortSignal, limit: Milliseconds): Promise<Answer> {
   const id = `get-${(asked += 1)}`;
   const tape = await recorder.record({ id, request, timeouts: { firstToken: limit, stall: limit, total: limit } }, null, signal);
+  if (tape.bytes.length > mostBytes) throw new Error(`The answer has more than ${mostBytes / 1e6} MB.`);
   if (tape.status !== null && (tape.ending.kind === 'complete' || tape.bytes.length > 0)) return { status: tape.status, headers: tape.headers, text: new TextDecoder().decode(tape.bytes) };
   if ('message' in tape.ending) throw new Error(redact(tape.ending.message));
   throw new Error(tape.ending.kind === 'cancelled' ? 'Cancelled.' : `No answer within ${limit} ms.`);

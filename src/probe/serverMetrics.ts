@@ -16,9 +16,13 @@ export interface Series {
 /** A scrape: metric name → its series. */
 export type Scrape = ReadonlyMap<string, readonly Series[]>;
 
-/** Parses the text exposition format. Text that is something else (an HTML page, say) gives an empty scrape. Never throws. */
+/** A longer page would take longer to read than the time between two of them. */
+const longestPage = 4_000_000;
+
+/** Parses the text exposition format. Text that is something else (an HTML page, say) or longer than 4 MB gives an empty scrape; values without end are left out. Never throws. */
 export function parseScrape(text: string): Scrape {
   const scrape = new Map<string, Series[]>();
+  if (text.length > longestPage) return scrape;
   // Without the type lines the parser keeps every bucket with its labels; with them it merges histograms of several label sets into the last.
   const plain = text.split(/\r?\n/).filter((line) => /^[A-Za-z_:][\w:]*(\{|\s)/.test(line) && !/^\w+:\/\//.test(line));
   for (const line of plain) {
@@ -30,8 +34,8 @@ export function parseScrape(text: string): Scrape {
     }
     for (const family of families) {
       for (const metric of family.metrics) {
-        const value = metric.value === undefined ? Number.NaN : Number(metric.value.replace(/^\+?Inf$/i, 'Infinity').replace(/^-Inf$/i, '-Infinity'));
-        if (Number.isNaN(value)) continue;
+        const value = metric.value === undefined ? Number.NaN : Number(metric.value);
+        if (!Number.isFinite(value)) continue;
         const list = scrape.get(family.name) ?? [];
         list.push({ labels: metric.labels ?? {}, value });
         scrape.set(family.name, list);
@@ -201,8 +205,12 @@ function present(scrape: Scrape, names: readonly string[], suffix = ''): string 
 function total(scrape: Scrape, name: string, combine: 'sum' | 'max' = 'sum'): number | null {
   const series = scrape.get(name);
   if (!series || series.length === 0) return null;
-  const values = series.map((s) => s.value);
-  return combine === 'sum' ? values.reduce((a, b) => a + b, 0) : Math.max(...values);
+  return finite(series.reduce((all, { value }) => (combine === 'sum' ? all + value : Math.max(all, value)), combine === 'sum' ? 0 : -Infinity));
+}
+
+/** A number that JSON can hold, or null. */
+function finite(value: number | null): number | null {
+  return value !== null && Number.isFinite(value) ? value : null;
 }
 
 /** After − before; null when the name is missing or the counter went back (the server restarted). A family that appears during the run counts from zero. */
@@ -210,7 +218,7 @@ function difference(before: Scrape, after: Scrape, name: string): number | null 
   const end = total(after, name);
   if (end === null) return null;
   const change = end - (total(before, name) ?? 0);
-  return change < 0 ? null : change;
+  return change < 0 ? null : finite(change);
 }
 
 interface Buckets {
@@ -232,7 +240,7 @@ function bucketDifference(before: Scrape, after: Scrape, name: string): Buckets 
   const bounds = [...byBound.keys()].sort((a, b) => a - b);
   const counts = bounds.map((b) => byBound.get(b) ?? 0);
   const n = difference(before, after, `${name}_count`) ?? counts.at(-1) ?? 0;
-  if (counts.some((c) => c < 0) || n <= 0) return null;
+  if (counts.some((c) => !(c >= 0 && c < Infinity)) || n <= 0) return null;
   return { bounds, counts, n, sum: difference(before, after, `${name}_sum`) };
 }
 
@@ -275,13 +283,13 @@ export function serverView(source: string, scrapes: readonly { readonly t: Milli
     return name === undefined ? [] : [{ name, label, difference: difference(first.scrape, last.scrape, name) }];
   });
   if (counters.some((c) => c.difference === null)) notes.push('A counter went back during the run: the server restarted, so its differences are unknown.');
-  const toMs = (q: ReturnType<typeof bucketQuantile>) => (q === null ? null : typeof q === 'number' ? q * 1000 : `> ${q.above * 1000}`);
+  const toMs = (q: ReturnType<typeof bucketQuantile>) => (q === null ? null : typeof q === 'number' ? finite(q * 1000) : `> ${q.above * 1000}`);
   const histograms = known.histograms.flatMap(([names, label]) => {
     const name = present(last.scrape, names, '_bucket');
     const buckets = name === undefined ? null : bucketDifference(first.scrape, last.scrape, name);
     if (name === undefined || buckets === null) return [];
     const quantile = (q: number) => toMs(bucketQuantile(buckets, q));
-    return [{ name, label, unit: 'ms' as const, n: buckets.n, mean: buckets.sum === null ? null : (buckets.sum / buckets.n) * 1000, p50: quantile(0.5), p90: quantile(0.9), p99: quantile(0.99) }];
+    return [{ name, label, unit: 'ms' as const, n: buckets.n, mean: buckets.sum === null ? null : finite((buckets.sum / buckets.n) * 1000), p50: quantile(0.5), p90: quantile(0.9), p99: quantile(0.99) }];
   });
   if (histograms.length > 0) notes.push('The server’s percentiles are interpolated inside its histogram buckets and hold all its requests of the time, not only this run’s.');
   return { source, server: known.server, gauges, counters, histograms, prefixCacheHitRate: hitRate(known, first.scrape, last.scrape), notes };
@@ -293,7 +301,7 @@ function hitRate(known: Known, before: Scrape, after: Scrape): number | null {
     const queries = difference(before, after, queryName);
     if (hits === null || queries === null) continue;
     const all = kind === 'all' ? queries : hits + queries;
-    if (all > 0) return hits / all;
+    if (all > 0) return finite(hits / all);
   }
   return null;
 }
@@ -307,6 +315,12 @@ export function cachedTokensBetween(before: Scrape, after: Scrape): { readonly c
     if (cached !== null && asked !== null && kind === 'all') return { cached, asked };
   }
   return null;
+}
+
+function gaugesOf(scrape: Scrape): Scrape {
+  const known = knownOf(scrape);
+  const names = known?.gauges.flatMap(([all]) => all) ?? [];
+  return new Map(names.flatMap((name) => (scrape.has(name) ? [[name, scrape.get(name)!] as const] : [])));
 }
 
 /** Reads the metrics now, each `every` ms, and when stopped; a failed read leaves a gap, a server without metrics gives null. */
@@ -324,14 +338,22 @@ export function watchServer(options: {
     const scrape = parseScrape(text);
     if (scrape.size === 0) return false;
     scrapes.push({ t: options.now(), scrape });
+    // Between the first and the last only gauges are read: a long run would fill the memory with the rest.
+    const middle = scrapes.length - 2;
+    if (middle > 0) scrapes[middle] = { t: scrapes[middle]!.t, scrape: gaugesOf(scrapes[middle]!.scrape) };
     return true;
   };
   let timer: NodeJS.Timeout | undefined;
   let inFlight: Promise<unknown> = Promise.resolve();
+  let busy = false;
   const ready = scrapeOnce().then((found) => {
     if (found) {
       timer = setInterval(() => {
-        inFlight = scrapeOnce();
+        if (busy) return;
+        busy = true;
+        inFlight = scrapeOnce().finally(() => {
+          busy = false;
+        });
       }, options.every);
       timer.unref();
     }

@@ -90,6 +90,20 @@ describe('server metrics', () => {
     }), { numRuns: 300 });
   });
 
+  it('tells no number that JSON cannot hold, whatever the page says', () => {
+    const page = (value: string): string => ['num_requests_running', 'kv_cache_usage_perc', 'prompt_tokens_total', 'prefix_cache_hits_total', 'prefix_cache_queries_total', 'time_to_first_token_seconds_sum', 'time_to_first_token_seconds_count'].map((name) => `vllm:${name} ${value}\nvllm:${name}{a="2"} ${value}\n`).join('') + ['0.1', '1e308', '+Inf', 'NaN'].map((le) => `vllm:time_to_first_token_seconds_bucket{le="${le}"} ${value}\n`).join('');
+    for (const [before, after] of [['+Inf', '+Inf'], ['-1e308', '1e308'], ['1', '1e308'], ['NaN', '5'], ['5', '-Inf'], ['0', '7']] as const) {
+      const view = serverView('x', [before, after].map((value, t) => ({ t, scrape: parseScrape(page(value)) })));
+      JSON.stringify(view, (_name, value: unknown) => {
+        assert.ok(typeof value !== 'number' || Number.isFinite(value), `${before} ${after}`);
+        return value;
+      });
+    }
+    assert.equal(parseScrape('vllm:num_requests_running 1\n'.repeat(200_000)).size, 0, 'a page without end is none');
+    assert.equal(parseScrape('vllm:num_requests_running 1\n'.repeat(130_000)).get('vllm:num_requests_running')?.length, 130_000);
+    assert.notEqual(serverView('x', [0, 1].map((t) => ({ t, scrape: parseScrape('vllm:kv_cache_usage_perc 1\n'.repeat(130_000)) }))), null);
+  });
+
   it('watches until stopped and leaves out failed reads', async () => {
     let reads = 0;
     const watch = watchServer({ source: 'x', every: 5, now: () => reads, read: () => {

@@ -60,9 +60,15 @@ export class Workbench {
 
   /** Chooses the first entry with this text in the quick pick that is open. */
   async answer(text) {
-    await this.page.locator('.quick-input-widget').waitFor({ state: 'visible' });
-    if (!(await this.#type(text, text))) throw new Error(`There is no "${text}" to choose`);
-    await this.page.keyboard.press('Enter');
+    // What is open at first may still be the question before, which takes the text with it when it closes.
+    for (let attempt = 0; attempt < 5; attempt += 1) {
+      await this.page.locator('.quick-input-widget').waitFor({ state: 'visible' });
+      if (await this.#type(text, text)) {
+        await this.page.keyboard.press('Enter');
+        return;
+      }
+    }
+    throw new Error(`There is no "${text}" to choose`);
   }
 
   /** Fills the input box that asks for this, and accepts. */

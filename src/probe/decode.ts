@@ -73,6 +73,8 @@ export interface Decoder {
   /** The body ended: `clean` as HTTP says it should, or `cut`. */
   end(stamp: Milliseconds, closed: 'clean' | 'cut'): readonly Arrival[];
   result(): Decoded;
+  /** The dialect's end marker has come. Costs nothing, unlike `result`. */
+  readonly ended: boolean;
 }
 
 /** One frame as it came, for people. */
@@ -611,6 +613,10 @@ class StreamDecoder implements Decoder, FrameSink {
     const message = errorInFrame(json, '') ?? messageIn(json);
     if (message !== null) this.error(message);
     else this.#flags.add('stray-text');
+  }
+
+  get ended(): boolean {
+    return this.#end !== null;
   }
 
   result(): Decoded {

@@ -13,7 +13,7 @@ export type { Part } from './recorderMessages';
 /** What the decoder knows about a running exchange; the recorder itself reads no text. */
 export interface Progress {
   firstToken(): Milliseconds | null;
-  /** The dialect's end marker has arrived. Asked only when nothing came for a second. */
+  /** The dialect's end marker has arrived. Asked at every part, so it must cost nothing. */
   ended(): boolean;
 }
 
@@ -200,11 +200,10 @@ class Running {
       this.#tokenTold = true;
       this.#post({ type: 'token', id: this.#shot.id });
     }
-    if (this.#grace) {
-      this.#grace.refresh();
-    } else if (this.#shot.progress) {
+    // Not put off by what still comes: a server may go on sending pings for ever.
+    if (!this.#grace && this.#shot.progress?.ended()) {
       this.#grace = setTimeout(() => {
-        if (this.#shot.progress?.ended()) this.#end({ kind: 'closed', message: 'The server left the stream open after its end marker.' });
+        this.#end({ kind: 'closed', message: 'The server left the stream open after its end marker.' });
       }, graceAfterEnd);
     }
     if (flushed) this.#judgeFirstToken(firstToken);

@@ -279,7 +279,7 @@ class Run {
     const recorders = this.#recorders[shot.target]!;
     const recorder = recorders[(this.#turn += 1) % recorders.length]!;
     const tape = await recorder.record(
-      { id, request, timeouts: target.timeouts, progress: { firstToken: () => flight.first, ended: () => flight.decoder !== null && flight.decoder.result().end !== null } },
+      { id, request, timeouts: target.timeouts, progress: { firstToken: () => flight.first, ended: () => flight.decoder?.ended === true } },
       (part) => {
         this.#receive(flight, target, part);
       },

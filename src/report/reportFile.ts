@@ -130,17 +130,17 @@ function checkVersion(json: unknown): ReportProblem | null {
   const found: unknown = typeof json === 'object' && json !== null ? (json as { schema?: unknown }).schema : undefined;
   if (found === schemaName) return null;
   if (typeof found === 'string' && found.startsWith('first-token/report@')) {
-    return { problem: 'other-version', found, message: `This report is of version ${found.slice(found.indexOf('@') + 1)}; this First Token reads version 1. Open it with the First Token that wrote it, or update.` };
+    return { problem: 'other-version', found, message: `This report is of version ${found.slice(found.indexOf('@') + 1).slice(0, 40)}; this First Token reads version 1. Open it with the First Token that wrote it, or update.` };
   }
-  if (typeof found === 'string' && found.startsWith('first-token/')) return problem('not-a-report', `This is a ${found} file, not a report.`);
+  if (typeof found === 'string' && found.startsWith('first-token/')) return problem('not-a-report', `This is a ${found.slice(0, 60)} file, not a report.`);
   return problem('not-a-report', 'This is JSON, but not a report of First Token: it has no schema "first-token/report@1".');
 }
 
 function damaged(issues: readonly v.BaseIssue<unknown>[], line?: number): ReportProblem {
   const [issue] = issues;
   const path = issue === undefined ? null : v.getDotPath(issue);
-  const where = [line === undefined ? null : `line ${line}`, path].filter(Boolean).join(', ');
-  return problem('damaged', `The report is damaged${where === '' ? '' : ` at ${where}`}: ${issue?.message ?? 'unexpected content'}. Open another copy, or run the probe again.`);
+  const where = [line === undefined ? null : `line ${line}`, path].filter(Boolean).join(', ').slice(0, 200);
+  return problem('damaged', `The report is damaged${where === '' ? '' : ` at ${where}`}: ${(issue?.message ?? 'unexpected content').slice(0, 200)}. Open another copy, or run the probe again.`);
 }
 
 /** Built on first use: nobody who only writes reports pays for them. */

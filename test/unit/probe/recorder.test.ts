@@ -353,6 +353,18 @@ describe('recorder', () => {
       assert.ok(tape.stamps.length > 3);
     });
 
+    it('closes a stream that goes on with pings after its end mark', async () => {
+      const url = await serve((_request, response) => {
+        response.write('data: [DONE]\n\n');
+        const pings = setInterval(() => response.write(': ping\n\n'), 100);
+        response.on('close', () => clearInterval(pings));
+      });
+      const before = now();
+      const tape = await (await startRecorder()).record(shot(url, { timeouts: { firstToken: null, stall: null, total: 10_000 }, progress: { firstToken: () => null, ended: () => true } }), () => undefined, never);
+      assert.equal(tape.ending.kind, 'closed');
+      assert.ok(now() - before < 8000, 'long before the limit of the whole request');
+    });
+
     it('closes a stream that was left open after its end mark', async () => {
       let closed = false;
       const url = await serve((request, response) => {

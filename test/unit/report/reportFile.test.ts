@@ -79,6 +79,14 @@ describe('a report file', () => {
     assert.match(sample.message, /line 2, deltas/);
   });
 
+  it('is quoted only in part where it is wrong', () => {
+    const long = 'z'.repeat(1_000_000);
+    for (const text of [`{"schema":"first-token/report@${long}"}`, `{"schema":"first-token/${long}"}`, JSON.stringify({ ...final, verdict: long }), JSON.stringify({ ...final, outcomes: { [long]: 5 } }), long, '['.repeat(100_000)]) {
+      const read = parseReport(text);
+      assert.ok(!isReportProblem(read) || read.message.length < 700);
+    }
+  });
+
   it('never makes the reader throw, whatever is in it', () => {
     fc.assert(fc.property(fc.string(), (text) => void parseReport(text)));
     fc.assert(fc.property(fc.json(), (text) => void parseReport(text)));

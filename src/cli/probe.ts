@@ -9,7 +9,7 @@ import { exitCode, oneOf, parse, UsageError, wholeNumber, type Command, type Com
 import { networkOf, readerPaceOf, sloOf, terminalEnvironment } from './environment';
 import { readInput } from './input';
 import { inColour, note, print, printable, progressLine, stdoutClosed } from './output';
-import { nextReportFile } from './reports';
+import { nextReportFile, refuseOverwriting } from './reports';
 import { resolveTarget, targetOptions, targetUsage, type CliTarget } from './target';
 
 /** What is sent when no file is named: short, and open-ended enough for some hundred tokens. */
@@ -73,6 +73,7 @@ export async function createJob(context: CommandContext, target: CliTarget, prom
   const probeSettings = readProbeSettings(flags, readProbeSettings(settings['probe'], { ...defaultProbeSettings, maxTokens: 128 }));
   const { prompt, name, unrendered } = await readPrompt(promptFile, context.cwd);
   const file = save === undefined ? nextReportFile(context.env, new Date()) : path.resolve(context.cwd, save);
+  if (save !== undefined && file !== null) refuseOverwriting(file, '--save');
   if (file === null) note('The report will not be kept: the state folder cannot be written. --save FILE says where else to write it.');
   const { network, timeouts } = networkOf(settings, context.env);
   return {

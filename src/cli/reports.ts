@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readdirSync, readSync, rmSync, statSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { readForeign, type ForeignReport } from '../report/exchange/foreign';
@@ -38,6 +38,24 @@ export function nextReportFile(env: NodeJS.ProcessEnv, when: Date): string | nul
     return null;
   }
   return path.join(folder, `${when.toISOString().replace(/[:.]/g, '-')}-${process.pid}${ending}`);
+}
+
+/** Throws a UsageError when a report written there would take the place of another file, a prompt say. Where it cannot be known, writing will tell. */
+export function refuseOverwriting(file: string, flag: string): void {
+  let start: string;
+  try {
+    if (!statSync(file).isFile()) return;
+    const open = openSync(file, 'r');
+    try {
+      const bytes = Buffer.alloc(64);
+      start = bytes.toString('utf8', 0, readSync(open, bytes, 0, bytes.length, 0));
+    } finally {
+      closeSync(open);
+    }
+  } catch {
+    return;
+  }
+  if (start.trim() !== '' && !/^\{\s*"schema"\s*:\s*"first-token\//.test(start)) throw new UsageError(`${flag} would overwrite ${file}, which is no report. Choose another name, or delete it first.`);
 }
 
 function discard(file: string, when: Date): void {

@@ -1,7 +1,7 @@
 /** Places that cannot be written, files without end, and words that would steer a terminal. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
@@ -91,6 +91,18 @@ describe('the terminal tool in hostile places', function () {
       assert.equal(code, 2);
       assert.match(stderr, /loop.*ELOOP|ELOOP.*loop/);
     }
+  });
+
+  it('--save does not overwrite what is no report', async () => {
+    const prompt = path.join(folder.path, 'mine.md');
+    writeFileSync(prompt, 'My prompt.\n');
+    const { code, stderr } = await run(['probe', prompt, '--endpoint', url, '--save', prompt, ...one]);
+    assert.equal(code, 2);
+    assert.match(stderr, /would overwrite .*mine\.md/);
+    assert.equal(readFileSync(prompt, 'utf8'), 'My prompt.\n');
+    const report = path.join(folder.path, 'again.jsonl');
+    writeFileSync(report, '');
+    for (let k = 0; k < 2; k += 1) assert.equal((await run(['probe', '--endpoint', url, '--save', report, ...one])).code, 0);
   });
 
   it('a file without end is read no further than its limit', async function () {

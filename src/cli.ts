@@ -60,9 +60,14 @@ async function main(args: readonly string[]): Promise<number> {
     return exitCode.ok;
   }
   const stop = new AbortController();
-  const interrupt = (): void => {
-    if (stop.signal.aborted) process.exit(130);
-    stop.abort();
+  const interrupt = (signal: NodeJS.Signals): void => {
+    if (!stop.signal.aborted) {
+      stop.abort();
+      return;
+    }
+    // By the signal itself: a normal exit waits for what blocks, a named pipe that nobody writes to for instance.
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
   };
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);

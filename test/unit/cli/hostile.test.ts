@@ -1,6 +1,6 @@
 /** Places that cannot be written, files without end, and words that would steer a terminal. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
@@ -116,6 +116,17 @@ describe('the terminal tool in hostile places', function () {
     if (process.platform === 'win32') this.skip();
     const { stdout } = await shell(`printf 'data: {"choices":[{"delta":{"content":"piped"}}]}\\n\\ndata: [DONE]\\n\\n' | "$NODE" "$CLI" decode /dev/stdin`, folder.path);
     assert.match(stdout, /^piped\n/);
+  });
+
+  it('a second Ctrl-C ends what waits for a pipe that nobody writes to', async function () {
+    if (process.platform === 'win32') this.skip();
+    const pipe = path.join(folder.path, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const { child, ended } = terminal(['decode', pipe], { cwd: folder.path });
+    const press = setInterval(() => child.kill('SIGINT'), 300);
+    await ended;
+    clearInterval(press);
+    assert.equal(child.signalCode, 'SIGINT');
   });
 
   it('a state folder that cannot be one: says so and goes on', async () => {

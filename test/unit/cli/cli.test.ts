@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
@@ -140,6 +140,7 @@ describe('the terminal tool', function () {
       assert.match((await run(['show', file])).stderr, /report@7|version/);
       writeFileSync(file, 'hello');
       assert.equal((await run(['show', file])).code, 2);
+      rmSync(file);
       const { stdout } = await run(['probe', '--endpoint', simulator.url, '--save', file, ...quick]);
       assert.ok(stdout.length > 0);
       const text = readFileSync(file, 'utf8');

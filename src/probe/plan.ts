@@ -38,6 +38,8 @@ export interface RetrySettings {
   readonly wait: Milliseconds;
   /** Retries in the whole run, as a share of its requests. */
   readonly share: number;
+  /** Send again only what was refused for load (429, or 503 with Retry-After): an endpoint that fails is not asked ten times. */
+  readonly refusalsOnly?: boolean;
 }
 
 /** `firstToken.probe`, checked. */

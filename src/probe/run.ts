@@ -365,6 +365,8 @@ class Run {
     const { retry, shots } = this.#plan;
     if (!retry || again >= retry.attempts || this.#halted) return null;
     const temporary = outcome.kind.startsWith('timeout-') || (outcome.kind === 'status' && (outcome.status === 429 || (outcome.status ?? 0) >= 500));
+    const refused = outcome.kind === 'status' && (outcome.status === 429 || (outcome.status === 503 && outcome.retryAfter !== undefined));
+    if (retry.refusalsOnly && !refused) return null;
     if (!temporary || this.#retries >= Math.ceil(shots.length * retry.share)) return null;
     this.#retries += 1;
     const backOff = retry.wait * 2 ** again * (0.5 + Math.random() / 2);

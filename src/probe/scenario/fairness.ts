@@ -84,7 +84,7 @@ function* detecting({ prompt, tenants }: FairnessOptions, context: ScenarioConte
   const targets = tenants.map((tenant) => targetOf(context.target, tenant));
   const plan = (shots: readonly Shot[], lanes: Readonly<Record<string, Lane>>, concurrency: number) =>
     // Refusals are part of the answer, so nothing breaks off; who is told to wait waits.
-    stepPlan(context, 'fairness', { targets, shots, lanes, concurrency, breaker: null, retry: { attempts: 10, wait: 200, share: 10 } });
+    stepPlan(context, 'fairness', { targets, shots, lanes, concurrency, breaker: null, retry: { attempts: 10, wait: 200, share: 10, refusalsOnly: true } });
   const finish = (results: readonly TenantResult[], slo: Slo, stopped: string | null, ready: boolean) => ({ result: resultOf(results, slo, stopped, ready), shown: null });
 
   const warm = Array.from({ length: context.settings.warmup }, (_, i) => oneShot(`warm-${i}`, prompt, 8, { role: 'warmup' }));

@@ -63,11 +63,11 @@ function promptView(prompt: PromptPart, { file }: AnalysedFile, { index, report 
     start: source?.start ?? 0,
     end: source?.end ?? 0,
     sentence: hidden === null || report.allStatic ? report.sentence : `${report.sentence} · ${hidden}`,
-    allStatic: report.allStatic && hidden === null,
+    allStatic: report.allStatic && report.uncached === null && hidden === null,
     total,
     reusable: reuse.tokens,
     ends: end === null ? null : { start: end.start, end: end.end, line: end.line },
-    details: [...(report.allStatic ? [] : why), ...(scopes === null ? [] : [scopes]), countedBy(report), ...(report.qualifiers.hidden === null ? [] : [`Not counted: ${report.qualifiers.hidden}.`])],
+    details: [...(report.allStatic && report.uncached === null ? [] : why), ...(scopes === null ? [] : [scopes]), countedBy(report), ...(report.qualifiers.hidden === null ? [] : [`Not counted: ${report.qualifiers.hidden}.`])],
   };
 }
 
@@ -164,7 +164,7 @@ export function fixesAt(prompt: PromptPart, analysed: AnalysedFile, at: Stretch)
 
 const codeAt = (findings: readonly Finding[], place: Stretch) => findings.find((finding) => finding.start === place.start && finding.evidence !== 'structure')?.code ?? null;
 
-const markable: ReadonlySet<string> = new Set(['under-minimum', 'variable-in-static-message', 'marker-after-dynamic', 'look-back']);
+const markable: ReadonlySet<string> = new Set(['no-marker', 'under-minimum', 'variable-in-static-message', 'marker-after-dynamic', 'look-back']);
 
 function structureFixes(prompt: PromptPart, finding: Finding, context: FixContext): readonly Fix[] {
   const own = finding.code === 'unsorted-tools' ? prompt.sortToolsFix(context) : markable.has(finding.code) ? prompt.markerFixes(context) : [];
@@ -184,10 +184,10 @@ export function scannedFile(analysed: AnalysedFile): ScannedFile | null {
     path: file.path,
     format: file.format,
     tokens: sum((report) => report.sameVariant.total),
-    reusable: sum((report) => (report.allStatic ? report.total : report.sameVariant.reuse.tokens)),
+    reusable: sum((report) => (report.allStatic && report.uncached === null ? report.total : report.sameVariant.reuse.tokens)),
     warnings: findings.filter(({ severity }) => severity === 'warning').length,
     severity: (['warning', 'information', 'hint'] as const).find((level) => findings.some(({ severity }) => severity === level)) ?? null,
-    allStatic: prompts.every(({ report }) => report.allStatic),
+    allStatic: prompts.every(({ report }) => report.allStatic && report.uncached === null),
     sentence: prompts[0]?.report.sentence ?? '',
   };
 }

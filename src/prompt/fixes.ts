@@ -379,7 +379,7 @@ function staticPart(context: FixContext, can: (part: Part) => boolean): Part | n
   // With nothing known to change, what follows the system text is the part that differs between requests.
   const candidates = prompt.parts.filter((part, i) => i < broken && can(part));
   const stable = end === null ? candidates.filter((part) => part.slot !== 'messages') : candidates;
-  return stable.at(-1) ?? null;
+  return stable.at(-1) ?? (report.withMarker === null ? undefined : candidates.at(-1)) ?? null;
 }
 
 const jsonMarkers = new Set<FormatId>(['request-json', 'request-jsonl']);

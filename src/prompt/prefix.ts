@@ -1,6 +1,6 @@
 /** Where a prompt's reusable prefix ends, what can be taken from the cache under a rule, and what each changing place costs. */
 import type { FormatId, Judgement, Piece, Prompt, Scope, Span, Volatility } from './prompt';
-import { ageOf, knowsModel, readFactor, reusable, type CacheRule, type Layout, type LayoutBlock, type Reuse } from './rules';
+import { ageOf, knowsModel, minimumOf, readFactor, reusable, type CacheRule, type Layout, type LayoutBlock, type Reuse } from './rules';
 import { sureHead, type TokenCounter, type TokenCountSource } from './tokens';
 import { isVolatile } from './volatility';
 
@@ -50,9 +50,19 @@ export interface PrefixReport extends PrefixNumbers {
   readonly places: readonly ChangingPlace[];
   /** Names before the end about which nothing is known: the prefix holds while they keep their values. */
   readonly whileKept: readonly string[];
-  readonly qualifiers: { readonly upTo: boolean; readonly about: boolean; readonly hidden: string | null };
+  readonly qualifiers: {
+    readonly upTo: boolean;
+    readonly about: boolean;
+    readonly hidden: string | null;
+    /** Tokens that the request as it is sent has beyond the text of the file: the server's chat template and sample values; null where nobody counted them. */
+    readonly hiddenTokens: number | null;
+  };
   /** True when nothing in the prompt is ever replaced. */
   readonly allStatic: boolean;
+  /** Why a prompt in which nothing changes is not cached as it stands, in words; null when it is, or when the rest of the request decides. */
+  readonly uncached: string | null;
+  /** Tokens that a cache marker behind the static block could make reusable where the format has markers and none is set; null otherwise. */
+  readonly withMarker: number | null;
   /** True when the rule is older than 180 days or does not know the model: raises no warning by itself. */
   readonly ruleUnsure: boolean;
   readonly layout: Layout;
@@ -73,12 +83,16 @@ export interface PrefixOptions {
   readonly format: FormatId;
   /** Static tokens behind a place from which on it matters; 256 by default. */
   readonly minLostTokens?: number;
+  /** Tokens of the whole request with its sample values, as the server renders and counts it. */
+  readonly sent?: number | null;
   /** ISO date, for the age of the rule. */
   readonly today: string;
 }
 
 const markable: ReadonlySet<FormatId> = new Set<FormatId>(['request-json', 'request-jsonl', 'baml']);
 const hostWritesMore: ReadonlySet<FormatId> = new Set<FormatId>(['markdown', 'claude-markdown']);
+/** Files that hold only a part of what is sent: whether all of it reaches a minimum cannot be told from them. */
+const fragments: ReadonlySet<FormatId> = new Set<FormatId>([...hostWritesMore, 'text', 'python', 'javascript']);
 
 interface Counted {
   readonly pieces: readonly Piece[];
@@ -192,10 +206,8 @@ function lineAt(starts: readonly number[], offset: number): number {
   return low + 1;
 }
 
-const shown = (source: string) => {
-  const line = source.replace(/\s+/g, ' ');
-  return line.length > 80 ? `${line.slice(0, 79)}…` : line;
-};
+const shown = (source: string) => shortened(source.replace(/\s+/g, ' '), 80);
+const shortened = (text: string, most: number) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
 /**
  * Static tokens behind each piece: the text after it on a path through it, without the bodies of loops that change themselves. The text
@@ -335,10 +347,10 @@ function whileKept(places: readonly ChangingPlace[], end: number): readonly stri
 
 function sayWhere(report: Omit<PrefixReport, 'sentence'>): string {
   const { end } = report.sameVariant;
-  if (end !== null) return ` · ends at line ${end.line}: ${end.text}`;
+  if (end !== null) return ` · ends at line ${end.line}: ${shortened(end.text, 40)}`;
   if (report.whileKept.length === 0) return '';
   const more = report.whileKept.length - 2;
-  return ` · while ${report.whileKept.slice(0, 2).join(', ')}${more > 0 ? ` and ${more} more` : ''} ${report.whileKept.length === 1 ? 'keeps its value' : 'keep their values'}`;
+  return ` · while ${report.whileKept.slice(0, 2).map((name) => shortened(name, 40)).join(', ')}${more > 0 ? ` and ${more} more` : ''} ${report.whileKept.length === 1 ? 'keeps its value' : 'keep their values'}`;
 }
 
 function sayRule(report: Omit<PrefixReport, 'sentence'>, today: string): string {
@@ -347,17 +359,50 @@ function sayRule(report: Omit<PrefixReport, 'sentence'>, today: string): string 
   return age.stale ? ` · ${age.text}` : '';
 }
 
-/** The lens: what can be reused, of how much, under which rule, and where it ends. */
+/** Bounds that the end of the prefix explains by itself. */
+const plainBounds: ReadonlySet<Reuse['bound']> = new Set<Reuse['bound']>(['none', 'block', 'last-token']);
+
+/** The lens: what can be reused, of how much, under which rule, and where it ends; the reason last, as narrow windows cut it off. */
 function say(report: Omit<PrefixReport, 'sentence'>, today: string): string {
   const about = report.source === 'bytes/4' || report.qualifiers.about ? 'about ' : '';
   const { reuse, total } = report.sameVariant;
-  if (report.allStatic) return `${report.source === 'bytes/4' ? 'about ' : ''}${grouped.format(total)} token${total === 1 ? '' : 's'}, all static`;
-  const hidden = report.qualifiers.hidden === null ? '' : ' + hidden tokens';
+  const more = report.qualifiers.hiddenTokens;
+  // With nothing that changes, only the counter can be unsure.
+  if (report.allStatic) return `${report.qualifiers.upTo ? 'about ' : ''}${grouped.format(total)} token${total === 1 ? '' : 's'}, all static${more === null ? '' : ` + ${grouped.format(more)} hidden`}${report.uncached === null ? '' : `, ${report.uncached}${sayRule(report, today)}`}`;
+  const hidden = more !== null ? ` + ${grouped.format(more)} hidden` : report.qualifiers.hidden === null ? '' : ' + hidden tokens';
   const variants = report.variants > 1 ? ` · ${report.variants >= 1_000_000 ? 'very many' : grouped.format(report.variants)} variants` : '';
   const share = total === 0 ? '' : ` (${Math.round((100 * reuse.tokens) / total)} %)`;
   const amount = reuse.tokens === 0 ? `nothing of ${about}${grouped.format(total)} tokens` : `${report.qualifiers.upTo ? 'up to ' : ''}${about}${grouped.format(reuse.tokens)} of ${grouped.format(total)} tokens${share}`;
-  const why = reuse.tokens === 0 && total > 0 ? `: ${reuse.why}` : '';
-  return `Cache: ${amount}${hidden} on ${report.rule.name}${why}${variants}${sayWhere(report)}${sayRule(report, today)}`;
+  const marker = report.withMarker === null || report.withMarker === 0 ? '' : ` (up to ${grouped.format(report.withMarker)} with one)`;
+  const why = reuse.tokens === 0 && total > 0 && !(plainBounds.has(reuse.bound) && report.sameVariant.end !== null) ? ` · ${reuse.why}${marker}` : '';
+  return `Cache: ${amount}${hidden} on ${report.rule.name}${variants}${sayWhere(report)}${why}${sayRule(report, today)}`;
+}
+
+/** Tokens up to the block that a marker would stand on: with nothing known to change, what follows the system text differs between requests. */
+function withMarker(rule: CacheRule, model: string | null, layout: Layout, end: ChangingPlace | null): number {
+  const same = layout.blocks.filter((block) => block.at <= layout.common);
+  const stable = end === null && same.some((block) => block.slot !== 'messages') ? same.filter((block) => block.slot !== 'messages') : same;
+  const at = Math.max(0, ...stable.map((block) => block.at));
+  return at < minimumOf(rule, model).tokens ? 0 : at;
+}
+
+/** What the sender of a wholly static prompt has to know: that a marker is missing or the text too short. */
+function whyUncached({ rule, model, reuse, marker, marked, format }: { readonly rule: CacheRule; readonly model: string | null; readonly reuse: Reuse; readonly marker: number | null; readonly marked: boolean; readonly format: FormatId }): string | null {
+  const minimum = minimumOf(rule, model);
+  const short = `but under the minimum of ${minimum.about ? 'about ' : ''}${grouped.format(minimum.tokens)} on ${rule.name}: not cached`;
+  const name = rule.breakpoints?.marker ?? '';
+  switch (reuse.bound) {
+    case 'no-marker':
+      return marker === null || marker === 0 ? short : `but nothing is cached on ${rule.name} without a ${name} marker: add one (up to ${grouped.format(marker)} tokens)`;
+    case 'marker-assumed':
+      return hostWritesMore.has(format) ? null : `but cached on ${rule.name} only if your application sets a ${name} marker`;
+    case 'minimum':
+      return marked ? `but not cached on ${rule.name}: ${reuse.why}` : fragments.has(format) ? null : short;
+    case 'too-many-markers':
+      return `but ${reuse.why}`;
+    default:
+      return null;
+  }
 }
 
 function hiddenTokens(options: PrefixOptions): string | null {
@@ -381,6 +426,9 @@ export function analysePrefix(prompt: Prompt, options: PrefixOptions): PrefixRep
   const same = of(options.scope, true);
   const kept = whileKept(places, same.breaker);
   const modelKnown = knowsModel(options.rule, options.model);
+  const marked = counted.pieces.some((piece) => piece.kind === 'mark');
+  const marker = markable.has(options.format) && !marked && same.reuse.bound === 'no-marker' ? withMarker(options.rule, options.model, same.layout, same.end) : null;
+  const allStatic = counted.pieces.every((piece) => piece.kind === 'static' || piece.kind === 'mark' || isSilent(piece));
   const values = counted.pieces.some((p, i) => p.kind === 'value' && (same.breaker < 0 || i < same.breaker) && p.text === '' && p.judgement.volatility !== 'constant');
   const whole: Omit<PrefixReport, 'sentence'> = {
     ...numbers(main, origin),
@@ -394,8 +442,10 @@ export function analysePrefix(prompt: Prompt, options: PrefixOptions): PrefixRep
     scopes: { conversation: numbers(scopes.user, origin), user: numbers(scopes.user, origin), everyone: numbers(scopes.everyone, origin) },
     places: places.map((place) => withOrigin(place, origin)),
     whileKept: kept,
-    qualifiers: { upTo: !(same.end === null && kept.length === 0 && options.counter.exact), about: !options.counter.exact || same.reuse.about || values, hidden: hiddenTokens(options) },
-    allStatic: counted.pieces.every((piece) => piece.kind === 'static' || piece.kind === 'mark' || isSilent(piece)),
+    qualifiers: { upTo: !(same.end === null && kept.length === 0 && options.counter.exact), about: !options.counter.exact || same.reuse.about || values, hidden: hiddenTokens(options), hiddenTokens: options.sent === undefined || options.sent === null || options.sent <= same.total ? null : options.sent - same.total },
+    allStatic,
+    uncached: allStatic && same.total > 0 ? whyUncached({ rule: options.rule, model: options.model, reuse: same.reuse, marker, marked, format: options.format }) : null,
+    withMarker: marker,
     ruleUnsure: !modelKnown || ageOf(options.rule, options.today).stale,
     layout: main.layout,
   };

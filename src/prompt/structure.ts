@@ -16,6 +16,7 @@ export type StructureCode =
   | 'too-many-markers'
   | 'ttl-order'
   | 'look-back'
+  | 'no-marker'
   | 'under-minimum'
   | 'variable-in-static-message'
   | 'unsorted-tools'
@@ -144,6 +145,10 @@ function sizeFindings(prompt: Prompt, pieces: readonly Piece[], report: PrefixRe
   const minimum = minimumOf(report.rule, report.model);
   const marked = pieces.some((piece) => piece.kind === 'mark');
   const place = end ?? { start: prompt.start, end: prompt.start };
+  if (reuse.bound === 'minimum' && marked && common >= minimum.tokens) {
+    const mark = pieces.find((piece) => piece.kind === 'mark') ?? place;
+    return [finding('under-minimum', 'hint', mark, `On ${report.rule.name} ${reuse.why}: nothing is cached. Set the marker behind more static text.`, common)];
+  }
   if (reuse.bound === 'minimum' && (marked || (!report.allStatic && common >= threshold))) {
     return [finding('under-minimum', 'hint', place, `The static part has ${grouped.format(common)} tokens, under the minimum of ${minimum.about ? 'about ' : ''}${grouped.format(minimum.tokens)} on ${report.rule.name}: it is not cached.`, common)];
   }
@@ -152,6 +157,16 @@ function sizeFindings(prompt: Prompt, pieces: readonly Piece[], report: PrefixRe
     return [finding('variable-in-static-message', 'information', end, `${grouped.format(shut)} static tokens before ${end.text} stand in the same message, and ${report.rule.name} reuses only whole messages. End the message before it.`, shut)];
   }
   return [];
+}
+
+/** Once a file: a batch of requests is written by one program. */
+function missingMarker({ file, prompt, report, minLostTokens }: StructureInput): StructureFinding[] {
+  const tokens = report.withMarker ?? 0;
+  if (prompt !== file.prompts[0] || tokens < Math.max(1, minLostTokens ?? 256)) return [];
+  const part = prompt.parts[0];
+  const start = part?.start ?? prompt.start;
+  const name = report.rule.breakpoints?.marker ?? '';
+  return [finding('no-marker', 'information', { start, end: Math.min(start + 1, prompt.end) }, `${report.rule.name} caches nothing without a ${name} marker. One behind the static block makes up to ${grouped.format(tokens)} tokens reusable.`, tokens)];
 }
 
 function toolFindings(file: PromptFile, prompt: Prompt): StructureFinding[] {
@@ -184,6 +199,7 @@ export function structureFindings(input: StructureInput): readonly StructureFind
     ...mediaFindings(prompt, pieces, counter),
     ...markerFindings(prompt, pieces, report),
     ...sizeFindings(prompt, pieces, report, input.minLostTokens ?? 256),
+    ...missingMarker(input),
     ...toolFindings(file, prompt),
   ];
 }

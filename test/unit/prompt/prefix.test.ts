@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { analysePrefix, lossOf, placeSentence, scopesSentence, textsToCount, type PrefixOptions, type PrefixReport } from '../../../src/prompt/prefix';
 import { loadRules } from '../../../src/prompt/rules';
+import { applyEdits, markerFixes } from '../../../src/prompt/fixes';
 import { bytesCounter } from '../../../src/prompt/tokens';
 import { o200kCounter } from '../../../src/prompt/tokenizer';
+import { analysed } from './analysed';
 import { build, wordCounter, words, type Built } from './pieces';
 
 const book = loadRules();
@@ -64,6 +66,44 @@ describe('prefix: nothing changes', () => {
   });
 });
 
+describe('prefix: nothing changes, but the rule wants a marker or a minimum', () => {
+  const request = (tokens: number, more: Record<string, unknown> = {}) => JSON.stringify({ model: 'claude-sonnet-5', system: words(tokens), messages: [{ role: 'user', content: words(50) }], ...more });
+  const marked = (tokens: number, after: number) => request(0, { system: [{ type: 'text', text: words(tokens), cache_control: { type: 'ephemeral' } }], messages: [{ role: 'user', content: words(after) }] });
+  const baml = `function F() -> string {\n client C\n prompt #"\n{{ _.role("system") }}\n${words(1500)}\n{{ _.role("user") }}\nGo on.\n"#\n}\n`;
+  const rows: readonly (readonly [string, string, string, string])[] = [
+    ['r.json', 'anthropic', request(1500), '1,550 tokens, all static, but nothing is cached on Anthropic without a cache_control marker: add one (up to 1,500 tokens)'],
+    ['r.json', 'anthropic', request(500), '550 tokens, all static, but under the minimum of about 1,024 on Anthropic: not cached'],
+    ['r.json', 'anthropic', marked(1500, 50), '1,550 tokens, all static'],
+    ['r.json', 'anthropic', marked(500, 50), '550 tokens, all static, but not cached on Anthropic: the cache_control marker comes before the minimum of 1,024 tokens'],
+    ['r.json', 'anthropic', request(1500, { cache_control: { type: 'ephemeral' } }), '1,550 tokens, all static'],
+    ['r.json', 'bedrock', request(1500), '1,550 tokens, all static, but nothing is cached on AWS Bedrock without a cachePoint marker: add one (up to 1,500 tokens)'],
+    ['r.json', 'qwen', request(1500), '1,550 tokens, all static'],
+    ['r.json', 'openai', request(500), '550 tokens, all static, but under the minimum of 1,024 on OpenAI (before GPT-5.6): not cached'],
+    ['r.json', 'vllm', request(1500), '1,550 tokens, all static'],
+    ['f.baml', 'anthropic', baml, '1,502 tokens, all static, but nothing is cached on Anthropic without a cache_control marker: add one (up to 1,500 tokens)'],
+    ['a.prompty', 'anthropic', `---\nname: x\n---\nsystem:\n${words(1500)}\n`, '1,500 tokens, all static, but cached on Anthropic only if your application sets a cache_control marker'],
+    ['a.txt', 'anthropic', words(1500), '1,500 tokens, all static, but cached on Anthropic only if your application sets a cache_control marker'],
+    ['a.txt', 'anthropic', words(500), '500 tokens, all static'],
+    ['SKILL.md', 'anthropic', words(1500), '1,500 tokens, all static'],
+    ['CLAUDE.md', 'anthropic', words(100), '100 tokens, all static'],
+  ];
+  for (const [file, id, text, sentence] of rows) it(`${file} on ${id}: ${sentence}`, () => assert.equal(analysed(text, file, id, { model: null }).report.sentence, sentence));
+
+  it('the same in a template whose marker is missing says what one would give', () => {
+    const text = baml.replace('F()', 'F(question: string)').replace('Go on.', '{{ question }}');
+    assert.equal(analysed(text, 'f.baml', 'anthropic', { model: null }).report.sentence, 'Cache: nothing of about 1,500 tokens + hidden tokens on Anthropic · ends at line 7: {{ question }} · no cache_control marker, so nothing is cached (up to 1,500 with one)');
+  });
+  it('the quick fix gives what the lens said', () => {
+    for (const [file, id, text] of [['r.json', 'anthropic', request(1500)], ['r.json', 'anthropic', JSON.stringify({ model: 'claude-sonnet-5', messages: [{ role: 'user', content: words(1500) }] })], ['f.baml', 'anthropic', baml]] as const) {
+      const before = analysed(text, file, id, { model: null });
+      const [fix] = markerFixes(before);
+      assert.ok(fix !== undefined && 'edits' in fix, file);
+      const after = analysed(applyEdits(text, fix.edits), file, id, { model: null });
+      assert.deepEqual([after.report.sameVariant.reuse.tokens, after.report.uncached], [before.report.withMarker, null]);
+    }
+  });
+});
+
 describe('prefix: scopes', () => {
   const built = build([{ role: 'system', text: `${words(1000)} . {{user_name:session}} ${words(600)} . {{date:day}} ${words(400)}` }]);
   it('a session value breaks only sharing between users', () => {
@@ -119,7 +159,7 @@ describe('prefix: rules of each family on the same prompt', () => {
   const tokens = (built: Built, id: string, more: Partial<PrefixOptions> = {}) => analyse(built, { id, ...more }).reuse.tokens;
   it('a static block before a variable in the same message', () => {
     assert.deepEqual(['vllm', 'sglang', 'openai', 'openai-5.6', 'anthropic', 'deepseek'].map((id) => tokens(oneMessage, id)), [4992, 5001, 4992, 0, 0, 4992]);
-    assert.match(analyse(oneMessage, { id: 'openai-5.6' }).sentence, /^Cache: nothing of 5,001 tokens \+ hidden tokens on OpenAI \(GPT-5\.6 and later\): no message ends before the first difference.* · ends at line 1: \{\{question/);
+    assert.match(analyse(oneMessage, { id: 'openai-5.6' }).sentence, /^Cache: nothing of 5,001 tokens \+ hidden tokens on OpenAI \(GPT-5\.6 and later\) · ends at line 1: \{\{question:request\}\} · no message ends before the first difference/);
   });
   it('the same block as a message of its own', () => {
     assert.deepEqual(['vllm', 'sglang', 'openai', 'openai-5.6', 'anthropic', 'deepseek'].map((id) => tokens(split, id)), [4992, 5000, 4992, 5000, 5000, 4992]);

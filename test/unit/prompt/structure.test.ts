@@ -52,6 +52,15 @@ describe('structure: blocks and markers', () => {
     assert.match(f.message, /after \{\{ question \}\}/);
     assert.ok(f.lostTokens >= 1200);
   });
+  it('no marker where only markers are cached, once a file', () => {
+    const one = request({ system: words(1500), messages: [{ role: 'user', content: 'x' }] });
+    const [f] = find('no-marker', one, 'r.json', 'anthropic');
+    assert.deepEqual([f?.severity, f?.lostTokens], ['information', 1500]);
+    assert.equal(find('no-marker', `${one}\n${one}\n`, 'r.jsonl', 'anthropic', { index: 1 }).length, 0);
+    assert.equal(find('no-marker', one, 'r.json', 'openai').length, 0);
+    assert.equal(find('no-marker', request({ system: words(900), messages: [{ role: 'user', content: 'x' }] }), 'r.json', 'anthropic').length, 0, 'under the minimum a marker gives nothing');
+    assert.equal(find('no-marker', request({ system: [block(words(1500), true)], messages: [{ role: 'user', content: 'x' }] }), 'r.json', 'anthropic').length, 0);
+  });
   it('more than four markers', () => {
     const five = request({ messages: [{ role: 'user', content: [1, 2, 3, 4, 5].map((n) => block(`part ${n}`, true)) }] });
     const [f] = find('too-many-markers', five, 'r.json', 'anthropic');
@@ -72,6 +81,8 @@ describe('structure: blocks and markers', () => {
     assert.deepEqual([of(600, 'openai'), of(1200, 'openai'), of(600, 'vllm'), of(100, 'openai')], [1, 0, 0, 0]);
     assert.equal(find('under-minimum', words(600), 'SKILL.md', 'openai').length, 0, 'a static file is quiet');
     assert.equal(find('under-minimum', request({ system: [block(words(300), true)], messages: [{ role: 'user', content: 'x' }] }), 'r.json', 'anthropic').length, 1);
+    const [early] = find('under-minimum', request({ system: [block(words(300), true), block(words(2000))], messages: [{ role: 'user', content: 'x' }] }), 'r.json', 'anthropic');
+    assert.match(early?.message ?? '', /^On Anthropic the cache_control marker comes before the minimum of 1,024 tokens: nothing is cached/);
   });
   it('a variable inside a message that holds static text', () => {
     const text = prompty(`user:\n${words(5000)}\n{{question}}\n`);

@@ -138,8 +138,9 @@ export class Workbench {
     await this.command('Preferences: Toggle between Light/Dark Themes');
   }
 
-  async reload() {
-    await this.page.waitForTimeout(1500);
+  /** Reloads the page once the workbench has written down what it shows, which it does every few seconds: `shown` is a text of that state. */
+  async reload(shown) {
+    await until(async () => await this.page.evaluate(isWrittenDown, shown), 60_000, `A saved state with ${shown}`);
     await this.page.reload();
     await this.page.waitForSelector('.monaco-workbench .part.statusbar', { timeout: 60_000 });
   }
@@ -148,4 +149,24 @@ export class Workbench {
     mkdirSync(path.dirname(file), { recursive: true });
     await this.page.screenshot({ path: file });
   }
+}
+
+/** Runs in the page: whether one of the workbench's databases holds this text. */
+async function isWrittenDown(text) {
+  const answer = (request) => new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+  for (const { name } of await indexedDB.databases()) {
+    const database = await answer(indexedDB.open(name));
+    try {
+      for (const store of database.objectStoreNames) {
+        const values = await answer(database.transaction(store).objectStore(store).getAll());
+        if (values.some((value) => typeof value === 'string' && value.includes(text))) return true;
+      }
+    } finally {
+      database.close();
+    }
+  }
+  return false;
 }

@@ -78,7 +78,10 @@ describe('the packaged extension', function () {
   const text = (frame, selector) => frame.locator(selector).allInnerTexts();
   /** Waits until the panel shows the end of a run of this prompt. */
   async function ended(frame, promptName) {
-    await frame.locator('section.verdict', { hasText: promptName }).waitFor({ timeout: 60_000 });
+    const verdict = frame.locator('section.verdict', { hasText: promptName });
+    await verdict.waitFor({ timeout: 60_000 }).catch(async (error) => {
+      throw new Error(`${error.message}\nThe panel shows: ${(await frame.locator('#panel').innerText({ timeout: 1000 }).catch(String)).slice(0, 400)}`);
+    });
     await frame.getByRole('button', { name: 'Compare…' }).waitFor({ state: 'visible' });
   }
 
@@ -200,7 +203,9 @@ describe('the packaged extension', function () {
   it('comes back after a reload, and says that the text is gone', async () => {
     const frame = await workbench.panel();
     const before = await text(frame, '.verdict-sentence');
-    await workbench.reload();
+    await workbench.reload(reports()[0].id);
+    // Which tab was in front may have been written down before it changed.
+    await workbench.page.locator('.tab', { hasText: 'First Token: h200' }).first().click();
     const restored = await workbench.panel();
     await ended(restored, 'support.prompt.md');
     assert.deepEqual(await text(restored, '.verdict-sentence'), before);

@@ -36,17 +36,26 @@ export async function runEditorTests({ editor = 'minimum', grep = '', only = nul
   const desktop = await desktopExecutable(editors[editor].vscode);
   for (const suite of suites.filter(({ name }) => !only || only === name)) {
     console.log(`\n# Inside VS Code ${editors[editor].vscode}, ${suite.name} (${desktop ? 'desktop' : 'browser host'})`);
-    await runSuite(suite, editor, desktop, grep).catch((error) => failures.push(`${suite.name}: ${error.message}`));
+    try {
+      await runSuite(suite, editor, desktop, grep, 'first');
+    } catch {
+      // A browser host on a busy machine now and then loses a beat: a suite that failed gets a fresh one, once, and says so.
+      console.log(`  ${suite.name} failed: once more, in a fresh window`);
+      await runSuite(suite, editor, desktop, grep, 'second').then(
+        () => console.log(`  ${suite.name} passed only at the second try`),
+        (error) => failures.push(`${suite.name}: ${error.message}`),
+      );
+    }
   }
   if (failures.length > 0) throw new Error(failures.join('\n'));
 }
 
-async function runSuite(suite, editor, desktop, grep) {
+async function runSuite(suite, editor, desktop, grep, attempt) {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'first-token-tests-'));
   const workspace = path.join(folder, 'workspace');
   mkdirSync(path.join(workspace, '.vscode'), { recursive: true });
   // The server's environment reaches the extension host in the browser; on the desktop test-electron's does. Both get the same.
-  const env = { FIRST_TOKEN_SUITE: suite.name, FIRST_TOKEN_GREP: grep, FIRST_TOKEN_EDITOR: editor };
+  const env = { FIRST_TOKEN_SUITE: suite.name, FIRST_TOKEN_GREP: grep, FIRST_TOKEN_EDITOR: editor, FIRST_TOKEN_TRY: attempt };
   const settings = path.join(folder, 'user-data', 'User');
   mkdirSync(settings, { recursive: true });
   writeFileSync(path.join(settings, 'settings.json'), JSON.stringify({ 'security.workspace.trust.startupPrompt': 'never', 'security.workspace.trust.banner': 'never' }));

@@ -1,4 +1,5 @@
 // Mocha reporter of every tier: prints failures in full and skips with their reason, and appends one JSON line of counts to FIRST_TOKEN_RESULTS for the final tally.
+// FIRST_TOKEN_TRY=first keeps the counts of a run that failed out of the tally: the runner has it run once more.
 const { appendFileSync } = require('node:fs');
 const mocha = require('mocha');
 
@@ -31,7 +32,7 @@ module.exports = class Tally extends mocha.reporters.Base {
     runner.once('end', () => {
       const { passes, failures } = this.stats;
       console.log(`  ${tier}: ${passes} passed, ${failures} failed${skipped.length ? `, ${skipped.length} skipped` : ''}`);
-      if (process.env.FIRST_TOKEN_RESULTS) {
+      if (process.env.FIRST_TOKEN_RESULTS && !(failures > 0 && process.env.FIRST_TOKEN_TRY === 'first')) {
         appendFileSync(process.env.FIRST_TOKEN_RESULTS, JSON.stringify({ tier, passed: passes, failed: failures, skipped }) + '\n');
       }
     });

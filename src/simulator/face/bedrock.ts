@@ -1,4 +1,5 @@
 /** Bedrock's Converse and ConverseStream: binary event-stream frames with checksums. */
+import { crc32 } from 'node:zlib';
 import type { Piece } from '../answer';
 import { renderChat, type TemplateMessage } from '../splitter';
 import { contentText, fieldsOf, objectList, optionalCount, optionalFields, stopStrings } from './bodyFields';
@@ -144,17 +145,4 @@ function encodeHeader(name: string, value: string): Buffer {
   head.writeUInt8(7, 1 + name.length);
   head.writeUInt16BE(Buffer.byteLength(value), 2 + name.length);
   return Buffer.concat([head, Buffer.from(value)]);
-}
-
-const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
-  let value = byte;
-  for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ 0xedb88320 : value >>> 1;
-  return value;
-});
-
-/** CRC-32 as in ISO 3309 (the one of gzip). */
-function crc32(bytes: Uint8Array): number {
-  let crc = 0xffffffff;
-  for (const byte of bytes) crc = (crc >>> 8) ^ crcTable[(crc ^ byte) & 255]!;
-  return (crc ^ 0xffffffff) >>> 0;
 }

@@ -1,8 +1,13 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { exitCode, oneOf, parse, UsageError, type Command } from './command';
+import type { AnalysedFile, CacheRule, HiddenDate, LintResult, PromptFile, TokenCounter } from '../prompt/index';
+import type * as promptPart from '../prompt/index';
+import { createMemory, openCounting, type EndpointTokens } from '../probe/index';
+import { exitCode, oneOf, parse, UsageError, type Command, type CommandContext } from './command';
+import { networkOf } from './environment';
 import { note, print } from './output';
 import { readWorkspaceSettings } from './settings';
+import { resolveTarget, targetOptions } from './target';
 import { pathToFileURL } from 'node:url';
 import { version } from '../../package.json';
 
@@ -12,33 +17,34 @@ const skippedFolders = new Set(['node_modules', '.git', 'dist', 'out', '.venv', 
 /** `first-token lint`: how much of each prompt file a prefix cache can reuse and what breaks it; exit code 1 when there is a warning. */
 export const lintCommand: Command = {
   summary: 'What breaks the prefix cache in prompt files, for people and for CI',
-  usage: `first-token lint FILES… [--rule RULE] [--model MODEL] [--scope conversation|user|everyone] [--json | --sarif]
+  usage: `first-token lint FILES… [--rule RULE] [--model MODEL] [--scope conversation|user|everyone] [--endpoint NAME|URL] [--json | --sarif]
 
   FILES      prompt files, or folders to search for them
-  --rule     the cache to judge by: vllm, sglang, llamacpp, openai, openai-5.6, anthropic, gemini … (default vllm)
+  --rule     the cache to judge by: vllm, sglang, llamacpp, openai, openai-5.6, anthropic, gemini … (default: that of the --endpoint, else vllm)
   --model    the model, where minimums differ by model
   --scope    who should share the prefix (default from firstToken.prefix, else user)
   --json     one JSON array, one object a file in argument order
   --sarif    SARIF 2.1.0, for code scanning
 
+Tokens are estimated with OpenAI's o200k vocabulary, or counted with the tokenizer.json of firstToken.prefix.tokenizer. With an endpoint they
+are counted there (vLLM, SGLang, llama.cpp, TGI, Anthropic, OpenAI, Gemini), which sends it the text; --json tells who counted.
+  --endpoint NAME|URL, --api A, --demo, --allow-env NAME, --insecure   as for probe
+
 Exit code: 0 no warning, 1 a warning, 2 a file could not be read or the arguments are wrong.`,
-  async run({ args, cwd }) {
-    const { values, positionals } = parse(args, {
-      rule: { type: 'string' },
-      model: { type: 'string' },
-      scope: { type: 'string' },
-      json: { type: 'boolean' },
-      sarif: { type: 'boolean' },
-    }, { most: 100_000, least: 1, what: 'the files to lint' });
-    const { lintFile, isPromptPath, prepare, ruleIds } = await import('../prompt/index');
-    const rule = values.rule ?? 'vllm';
-    if (!ruleIds().includes(rule)) throw new UsageError(`--rule takes ${ruleIds().join(', ')}; got "${rule}".`);
+  async run(context) {
+    const { args, cwd } = context;
+    const { values, positionals } = parse(args, { ...targetOptions, rule: { type: 'string' }, scope: { type: 'string' }, json: { type: 'boolean' }, sarif: { type: 'boolean' } }, { most: 100_000, least: 1, what: 'the files to lint' });
+    const prompt = await import('../prompt/index');
     const settings = readWorkspaceSettings(cwd);
-    const prefix = (settings.values['prefix'] ?? {}) as { scope?: string; variables?: Record<string, string>; minLostTokens?: number };
+    const prefix = (settings.values['prefix'] ?? {}) as PrefixSettings;
+    const today = new Date();
+    const book = prompt.loadRules(prefix.rules ?? {}, today.toISOString().slice(0, 10));
+    if (values.rule !== undefined && !book.rules.has(values.rule)) throw new UsageError(`--rule takes ${[...book.rules.keys()].join(', ')}; got "${values.rule}".`);
+    for (const problem of book.problems) note(`firstToken.prefix.rules: ${problem}`);
     const scope = oneOf('--scope', values.scope, scopes) ?? oneOf(`firstToken.prefix.scope in ${settings.file}`, prefix.scope, scopes) ?? 'user';
 
-    const files = positionals.flatMap((given) => expand(path.resolve(cwd, given), given, isPromptPath));
-    await prepare(files.map((f) => f.shown));
+    const files = positionals.flatMap((given) => expand(path.resolve(cwd, given), given, prompt.isPromptPath));
+    await prompt.prepare(files.map((f) => f.shown));
     if (files.length === 0) note(`No prompt file in ${positionals.join(', ')}.`);
     const readFile = (file: string): string | null => {
       try {
@@ -47,34 +53,157 @@ Exit code: 0 no warning, 1 a warning, 2 a file could not be read or the argument
         return null;
       }
     };
+    const asked = values.endpoint !== undefined || values.demo === true ? await openEndpoint(values, context) : null;
     let unreadable = 0;
-    const results = [];
-    for (const { shown, absolute } of files) {
-      let bytes: Buffer;
-      try {
-        bytes = readFileSync(absolute);
-      } catch (error) {
-        note(`${shown} cannot be read: ${(error as Error).message}.`);
-        unreadable += 1;
-        continue;
+    const results: { readonly result: LintResult; readonly analysed: AnalysedFile }[] = [];
+    try {
+      const { rule } = prompt.ruleFor({ ...asked?.target, model: values.model ?? asked?.target.model ?? null, cache: values.rule ?? asked?.cache ?? 'vllm' }, book);
+      const model = values.model ?? asked?.target.model ?? null;
+      const counter = await counterOf(prompt, cwd, prefix, rule);
+      const hiddenDate = hiddenDateOf(prompt, cwd, prefix, readFile);
+      for (const { shown, absolute } of files) {
+        let bytes: Buffer;
+        try {
+          bytes = readFileSync(absolute);
+        } catch (error) {
+          note(`${shown} cannot be read: ${(error as Error).message}.`);
+          unreadable += 1;
+          continue;
+        }
+        const file = prompt.promptFileOf(bytes, shown, { readFile });
+        const options = {
+          rule,
+          model,
+          scope,
+          hiddenDate: hiddenDate(shown, asked?.rendered ?? null, today),
+          variables: prefix.variables ?? {},
+          ...(prefix.minLostTokens === undefined ? {} : { minLostTokens: prefix.minLostTokens }),
+          today,
+        };
+        const counts = asked === null || file.prompts.length === 0 ? null : await asked.count(prompt, file, (by) => prompt.analyseFile(file, { ...options, counter: by }), counter, today);
+        const analysed = prompt.analyseFile(file, { ...options, counter: counts?.counter ?? counter, sent: counts?.sent ?? null });
+        results.push({ result: prompt.lintResult(analysed, shown), analysed });
       }
-      results.push(lintFile(bytes, shown, {
-        rule,
-        model: values.model ?? null,
-        scope,
-        readFile,
-        variables: prefix.variables ?? {},
-        ...(prefix.minLostTokens === undefined ? {} : { minLostTokens: prefix.minLostTokens }),
-        today: new Date(),
-      }));
+    } finally {
+      await asked?.close();
     }
-    if (values.json) await print(`${JSON.stringify(results, null, 2)}\n`);
-    else if (values.sarif) await print(`${JSON.stringify(sarif(results, cwd), null, 2)}\n`);
-    else await print(results.map(inWords).join('\n') + '\n');
+    const all = results.map(({ result }) => result);
+    if (values.json) await print(`${JSON.stringify(all, null, 2)}\n`);
+    else if (values.sarif) await print(`${JSON.stringify(sarif(all, cwd), null, 2)}\n`);
+    else await print(results.map(({ result, analysed }) => inWords(result, analysed)).join('\n') + '\n');
     if (unreadable > 0) return exitCode.usage;
-    return results.some((r) => r.findings.some((f) => f.severity === 'warning')) ? 1 : exitCode.ok;
+    return all.some((r) => r.findings.some((f) => f.severity === 'warning')) ? 1 : exitCode.ok;
   },
 };
+
+/** `firstToken.prefix` as far as linting reads it. */
+interface PrefixSettings {
+  readonly scope?: string;
+  readonly variables?: Record<string, string>;
+  readonly minLostTokens?: number;
+  readonly rules?: unknown;
+  readonly tokenizer?: string;
+  readonly chatTemplate?: string;
+}
+
+type PromptPart = typeof promptPart;
+
+/** The tokenizer of the settings, else OpenAI's vocabulary: exact for its own models, an estimate for all others. */
+async function counterOf(prompt: PromptPart, cwd: string, prefix: PrefixSettings, rule: CacheRule): Promise<TokenCounter> {
+  const { o200kCounter, tokenizerFromJson } = await import('../prompt/tokenizer');
+  if (prefix.tokenizer !== undefined && prefix.tokenizer !== '') {
+    try {
+      return prompt.remembering(tokenizerFromJson(readFileSync(path.resolve(cwd, prefix.tokenizer), 'utf8'), null));
+    } catch (error) {
+      note(`firstToken.prefix.tokenizer: ${(error as Error).message} Tokens are estimated.`);
+    }
+  }
+  return prompt.remembering(o200kCounter(openaiRules.has(rule.id)));
+}
+
+const openaiRules = new Set(['openai', 'openai-5.6', 'azure']);
+
+/** Finds the date that a chat template writes: that of the settings, one beside the file, or what the endpoint rendered. */
+function hiddenDateOf(prompt: PromptPart, cwd: string, { chatTemplate = '' }: PrefixSettings, readFile: (file: string) => string | null): (file: string, rendered: string | null, today: Date) => HiddenDate | null {
+  const known = new Map<string, HiddenDate | null>();
+  return (file, rendered, today) => {
+    const place = chatTemplate === '' ? path.join(path.dirname(file), 'chat_template.jinja') : path.resolve(cwd, chatTemplate);
+    const template = readFile(place);
+    if (template === null) return rendered === null ? null : prompt.findWrittenDate(rendered, today.getTime());
+    const before = known.get(place);
+    if (before !== undefined) return before;
+    const found = prompt.findHiddenClock(template);
+    if (found !== null && 'problem' in found) note(`${place}: ${found.problem}`);
+    const date = found === null || 'problem' in found ? null : found;
+    known.set(place, date);
+    return date;
+  };
+}
+
+/** An endpoint that counts for the linter. */
+interface AskedEndpoint {
+  readonly target: { readonly server: string | null; readonly dialect: string; readonly url: string; readonly model: string | null };
+  /** The rule that its settings name. */
+  readonly cache: string;
+  /** A short conversation through its chat template. */
+  readonly rendered: string | null;
+  /** Counts all texts of a file; null when it cannot, which is said once. */
+  count(prompt: PromptPart, file: PromptFile, analyse: (by: TokenCounter) => unknown, otherwise: TokenCounter, today: Date): Promise<{ readonly counter: TokenCounter; readonly sent: number | null } | null>;
+  close(): Promise<void>;
+}
+
+/** Exact counts change which branch is the longest, and so which texts are counted; that settles at once. */
+const mostRounds = 4;
+
+/** Opens the endpoint of the flags. One that does not answer is said, and estimates take its place. */
+async function openEndpoint(values: Parameters<typeof resolveTarget>[0], context: CommandContext): Promise<AskedEndpoint> {
+  const found = await resolveTarget(values, context);
+  const { endpoint, key } = found;
+  let open: EndpointTokens | null = null;
+  const givenUp = (error: unknown): void => {
+    note(`${endpoint.name} did not count tokens, so they are estimated: ${error instanceof Error ? error.message : String(error)}`);
+    const closing = open;
+    open = null;
+    void closing?.close();
+  };
+  const { network, timeouts } = networkOf(found.settings, context.env);
+  const target = { server: null, dialect: endpoint.api === 'auto' ? 'openai-chat' : endpoint.api, url: endpoint.url, model: endpoint.model };
+  let rendered: string | null = null;
+  try {
+    open = await openCounting({ endpoint, key, network, timeouts, recorderScript: path.join(context.dist, 'recorder.js'), memory: createMemory() }, context.signal, 10_000);
+    rendered = await open.rendered();
+  } catch (error) {
+    givenUp(error);
+  }
+  const tokens = open;
+  if (tokens !== null && tokens.endpoint === null) note(`${endpoint.name}${tokens.server === null ? '' : ` (${tokens.server})`} does not count tokens for others, so they are estimated.`);
+  return {
+    target: tokens === null ? target : { server: tokens.server, dialect: tokens.dialect, url: tokens.url, model: tokens.model },
+    cache: endpoint.cache,
+    rendered,
+    async count(prompt, file, analyse, otherwise, today) {
+      if (open === null || open.endpoint === null) return null;
+      const known = new Map<string, number>();
+      try {
+        for (let round = 0; round < mostRounds; round += 1) {
+          const { counter, missing } = prompt.countedAtEndpoint(known, otherwise);
+          analyse(counter);
+          if (missing.size === 0) return { counter, sent: await open.sent(prompt.renderForProbe(file, {}, today.getTime()).prompt) };
+          const counts: ReadonlyMap<string, number> | null = await open.count([...missing]);
+          if (counts === null) throw new Error('its answer is no token count.');
+          for (const [text, count] of counts) known.set(text, count);
+        }
+      } catch (error) {
+        givenUp(error);
+      }
+      return null;
+    },
+    async close() {
+      await open?.close();
+      await found.stop();
+    },
+  };
+}
 
 interface Linted {
   readonly file: string;
@@ -103,10 +232,12 @@ function expand(absolute: string, shown: string, isPromptPath: (path: string) =>
     });
 }
 
-function inWords(result: Linted): string {
+function inWords(result: Linted, { prompts }: AnalysedFile): string {
   const n = (value: number): string => value.toLocaleString('en-US');
-  const { total, reusable, commonPrefix, source } = result.tokens;
-  const head = `${result.file} (${result.format}): ${n(reusable)} of ${source === 'bytes/4' ? 'about ' : ''}${n(total)} tokens reusable on ${result.rule} for the same ${result.scope}${commonPrefix === reusable ? '' : `, common prefix ${n(commonPrefix)}`}`;
+  const { total, reusable, commonPrefix } = result.tokens;
+  const about = prompts.some(({ report }) => !report.exact) ? 'about ' : '';
+  const hidden = prompts[0]?.report.qualifiers.hiddenTokens ?? null;
+  const head = `${result.file} (${result.format}): ${n(reusable)} of ${about}${n(total)} tokens reusable on ${result.rule} for the same ${result.scope}${commonPrefix === reusable ? '' : `, common prefix ${n(commonPrefix)}`}${hidden === null ? '' : ` (as sent ${n(total + hidden)}: the chat template and sample values add ${n(hidden)})`}`;
   return [head, ...result.findings.map((f) => `  ${result.file}:${f.line}  ${f.severity}  ${f.message}  [${f.code}]`)].join('\n');
 }
 

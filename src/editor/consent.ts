@@ -20,17 +20,20 @@ export interface Cost {
 export interface Consent {
   /** Returns when it is allowed; throws Cancelled when the user says no. */
   ask(cost: Cost): Promise<void>;
+  /** Whether that was allowed already, or needs no leave. */
+  given(origin: string, paid: boolean): boolean;
 }
 
 const memoryKey = 'firstToken.confirmedOrigins';
 
 /** Answers are remembered for all workspaces. */
 export function createConsent(memory: vscode.Memento, dialogs: Dialogs): Consent {
+  const confirmedOrigins = () => memory.get<string[]>(memoryKey, []);
+  const given = (origin: string, paid: boolean) => (!paid && isLoopbackHost(new URL(origin).hostname)) || confirmedOrigins().includes(origin);
   return {
+    given,
     async ask(cost) {
-      if (!cost.paid && isLoopbackHost(new URL(cost.origin).hostname)) return;
-      const confirmed = memory.get<string[]>(memoryKey, []);
-      if (confirmed.includes(cost.origin)) return;
+      if (given(cost.origin, cost.paid)) return;
       const tokens = cost.maxTokens === null ? vscode.l10n.t('with no limit on output tokens') : vscode.l10n.t('up to {0} output tokens each', cost.maxTokens);
       const price = cost.price ?? vscode.l10n.t('No price is set for this endpoint (firstToken.endpoints › price), so the cost is not known.');
       const allowed = await dialogs.confirm({
@@ -39,7 +42,7 @@ export function createConsent(memory: vscode.Memento, dialogs: Dialogs): Consent
         action: vscode.l10n.t('Send'),
       });
       if (!allowed) throw new Cancelled();
-      await memory.update(memoryKey, [...confirmed, cost.origin]);
+      await memory.update(memoryKey, [...confirmedOrigins(), cost.origin]);
     },
   };
 }

@@ -104,7 +104,7 @@ function compose(context: vscode.ExtensionContext) {
     }),
   );
   // Registered before the other lenses: of two providers VS Code shows the younger one first.
-  const prefix = keep(createPrefix({ settings: () => settings, endpoints, memory, probing, dialogs, log, workspaceState: context.workspaceState, script: own('prefix.js'), extensionUri: context.extensionUri, setScanning: (on) => setContext('firstToken.scanning', on) }));
+  const prefix = keep(createPrefix({ settings: () => settings, endpoints, memory, probing, consent, dialogs, log, workspaceState: context.workspaceState, script: own('prefix.js'), extensionUri: context.extensionUri, setScanning: (on) => setContext('firstToken.scanning', on) }));
   const lenses = keep(createPromptLenses({ settings: () => settings, results, runs, endpointName: () => endpoints.selected()?.endpoint.name ?? null, withoutPrompt: (document) => prefix.withoutPrompt(document) }));
   const statusBar = keep(createStatusBar({ endpoints, runs, results }));
   const views = keep(registerViews({ endpoints, store: () => store }));

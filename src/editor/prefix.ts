@@ -3,12 +3,14 @@ import * as vscode from 'vscode';
 import type { EndpointMemory } from '../probe/memory';
 import type { Report } from '../report/report';
 import type { CommandHandlers } from './commands';
+import type { Consent } from './consent';
 import { answered, type Dialogs } from './dialogs';
 import type { Endpoints } from './endpoints';
 import { Failure } from './failure';
 import type { Log } from './log';
 import { section } from './manifest';
 import { createPrefixCompare } from './prefixCompare';
+import { createPrefixCounting } from './prefixCounting';
 import { createPrefixDiagnostics } from './prefixDiagnostics';
 import { createPrefixDocuments, sourceOf } from './prefixDocuments';
 import { createPrefixLenses } from './prefixLenses';
@@ -30,6 +32,7 @@ export interface PrefixParts {
   readonly endpoints: Endpoints;
   readonly memory: EndpointMemory;
   readonly probing: Probing;
+  readonly consent: Consent;
   readonly dialogs: Dialogs;
   readonly log: Log;
   readonly workspaceState: vscode.Memento;
@@ -46,13 +49,21 @@ export function createPrefix(parts: PrefixParts) {
   const { settings, endpoints, dialogs, log, workspaceState } = parts;
   const worker = createPrefixWorker({ script: parts.script, log: (text) => log.error(text) });
   const proofs = createPrefixProofs(workspaceState, (when) => vscode.l10n.t('measured {0}, edited since', when));
-  const documents = createPrefixDocuments({ worker, log, judge, wanted: (document) => settings().lens.cache && isPromptFile(document, settings()) });
+  const askEndpoint = createPrefixCounting({ worker, settings, endpoints, consent: parts.consent, probing: parts.probing, log });
+  const counting: typeof askEndpoint = async (...args) => {
+    const counts = await askEndpoint(...args);
+    // The first question may be the one that tells what server it is, and so which rule holds.
+    rejudge();
+    return counts;
+  };
+  const documents = createPrefixDocuments({ worker, log, judge, count: counting, wanted: (document) => settings().lens.cache && isPromptFile(document, settings()) });
   const lenses = createPrefixLenses({ settings, documents, proofs });
   const diagnostics = createPrefixDiagnostics({ settings, documents, worker, findingsPage: vscode.Uri.joinPath(parts.extensionUri, 'docs', 'findings.md') });
   const tree = createPrefixTree({ settings, worker, judge, scanning: parts.setScanning });
   const compare = createPrefixCompare({ worker, dialogs, judge, now: () => Date.now() });
   let judgedBy = JSON.stringify(judge());
   const told = new Set<string>();
+  const trusted = vscode.workspace.onDidGrantWorkspaceTrust(() => documents.refresh());
   const telling = documents.onDidChange((document) => {
     for (const problem of documents.current(document)?.problems ?? []) {
       if (told.has(problem)) continue;
@@ -84,18 +95,22 @@ export function createPrefix(parts: PrefixParts) {
       today: new Date().toISOString().slice(0, 10),
       cost: { prefillRate: endpoint === null ? null : proofs.prefillRate(endpoint.name), price: endpoint?.price ?? null },
       tokenizer: fileOf(prefix.tokenizer),
+      tokens: prefix.tokens,
       chatTemplate: fileOf(prefix.chatTemplate),
     };
   }
 
   /** To be called when anything that files are judged by may have changed. */
   function refresh(): void {
-    const now = JSON.stringify(judge());
-    if (now !== judgedBy) {
-      judgedBy = now;
-      documents.refresh();
-    }
+    rejudge();
     lenses.refresh();
+  }
+
+  function rejudge(): void {
+    const now = JSON.stringify(judge());
+    if (now === judgedBy) return;
+    judgedBy = now;
+    documents.refresh();
   }
 
   /** A run has ended: its prefill rate prices the breakers, and a proof stands in the lens beside what is predicted. */
@@ -171,7 +186,7 @@ export function createPrefix(parts: PrefixParts) {
       return view === null || view.prompts.length === 0;
     },
     source: sourceOf,
-    dispose: () => void vscode.Disposable.from(telling, worker, documents, lenses, diagnostics, tree, compare).dispose(),
+    dispose: () => void vscode.Disposable.from(telling, trusted, worker, documents, lenses, diagnostics, tree, compare).dispose(),
   };
 }
 

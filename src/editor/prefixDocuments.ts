@@ -1,5 +1,6 @@
 import * as path from 'node:path';
 import * as vscode from 'vscode';
+import type { EndpointCounts } from '../probe/index';
 import type { Log } from './log';
 import type { FileView, JudgeBy, SourceText } from './prefixMessages';
 import type { PrefixWorker } from './prefixWorker';
@@ -19,6 +20,8 @@ export interface PrefixDocuments {
 
 /** Quiet time after a keystroke before the text is read. */
 const pause = 120;
+/** Quiet time after the last edit before the endpoint is asked to count. */
+const countingPause = 1000;
 /** Above that the text is not even copied to the thread. */
 const largest = 5_000_000;
 /** A document that made the thread fail is asked about this often. */
@@ -29,11 +32,25 @@ interface Tracked {
   view: { readonly version: number; readonly generation: number; readonly value: FileView | null } | null;
   busy: boolean;
   edited: number;
+  /** It was edited since it is followed. */
+  touched: boolean;
+  /** Ends the counting at the endpoint that is planned or under way. */
+  counting: AbortController | null;
   failures: { version: number; count: number };
 }
 
-/** Follows the visible prompt files and those asked about. */
-export function createPrefixDocuments(parts: { readonly worker: PrefixWorker; readonly log: Log; readonly judge: () => JudgeBy; readonly wanted: (document: vscode.TextDocument) => boolean }): PrefixDocuments {
+/** What following documents needs from the rest. */
+export interface DocumentParts {
+  readonly worker: PrefixWorker;
+  readonly log: Log;
+  readonly judge: () => JudgeBy;
+  readonly wanted: (document: vscode.TextDocument) => boolean;
+  /** Counts at the selected endpoint, or null where it does not. */
+  readonly count: (source: SourceText, judge: JudgeBy, signal: AbortSignal) => Promise<EndpointCounts | null>;
+}
+
+/** Follows the visible prompt files and those asked about: analysed with estimated tokens at once, and again when the endpoint has counted. */
+export function createPrefixDocuments(parts: DocumentParts): PrefixDocuments {
   const changed = new vscode.EventEmitter<vscode.TextDocument>();
   const forgotten = new vscode.EventEmitter<vscode.TextDocument>();
   const tracked = new Map<vscode.TextDocument, Tracked>();
@@ -46,12 +63,13 @@ export function createPrefixDocuments(parts: { readonly worker: PrefixWorker; re
     const known = tracked.get(document);
     if (known) return known;
     if (document.isClosed || !parts.wanted(document)) return null;
-    const fresh: Tracked = { document, view: null, busy: false, edited: 0, failures: { version: -1, count: 0 } };
+    const fresh: Tracked = { document, view: null, busy: false, edited: 0, touched: false, counting: null, failures: { version: -1, count: 0 } };
     tracked.set(document, fresh);
     return fresh;
   }
 
   function forget(document: vscode.TextDocument): void {
+    tracked.get(document)?.counting?.abort();
     if (!tracked.delete(document)) return;
     forgotten.fire(document);
   }
@@ -73,23 +91,43 @@ export function createPrefixDocuments(parts: { readonly worker: PrefixWorker; re
         if (one.document.version !== version || now !== generation) continue;
         one.view = { version, generation: now, value };
         changed.fire(one.document);
+        if (value !== null && value.prompts.length > 0) countLater(one, version, now);
       }
     } finally {
       one.busy = false;
     }
   }
 
-  async function analyse(one: Tracked, version: number): Promise<FileView | null> {
+  function countLater(one: Tracked, version: number, of: number): void {
+    one.counting?.abort();
+    const abort = new AbortController();
+    one.counting = abort;
+    const { signal } = abort;
+    const stale = () => disposed || signal.aborted || one.document.isClosed || one.document.version !== version || generation !== of;
+    const count = async () => {
+      if (stale()) return;
+      const counted = await parts.count(sourceOf(one.document), parts.judge(), signal);
+      if (counted === null || stale()) return;
+      const value = await analyse(one, version, counted);
+      if (value === null || stale()) return;
+      one.view = { version, generation: of, value };
+      changed.fire(one.document);
+    };
+    const timer = setTimeout(() => void count().catch((error: unknown) => parts.log.info(`Counting ${one.document.uri.toString()}: ${String(error)}`)), one.touched ? countingPause : 0);
+    signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
+  }
+
+  async function analyse(one: Tracked, version: number, counted: EndpointCounts | null = null): Promise<FileView | null> {
     const { document } = one;
     if (lengthOf(document) > largest) return tooLarge;
     if (one.failures.version === version && one.failures.count >= mostFailures) return null;
     try {
-      return await parts.worker.ask({ type: 'analyse', source: sourceOf(document), version, judge: parts.judge() });
+      return await parts.worker.ask({ type: 'analyse', source: sourceOf(document), version, judge: parts.judge(), counted });
     } catch (error) {
       if (disposed) return null;
       one.failures = { version, count: one.failures.version === version ? one.failures.count + 1 : 1 };
       parts.log.error(`Analysis of ${document.uri.toString()}: ${error instanceof Error ? error.message : String(error)}`);
-      return one.failures.count >= mostFailures ? null : await analyse(one, version);
+      return one.failures.count >= mostFailures ? null : await analyse(one, version, counted);
     }
   }
 
@@ -106,6 +144,8 @@ export function createPrefixDocuments(parts: { readonly worker: PrefixWorker; re
       const one = tracked.get(document);
       if (!one || contentChanges.length === 0) return;
       one.edited += 1;
+      one.touched = true;
+      one.counting?.abort();
       void work(one);
     }),
     vscode.workspace.onDidCloseTextDocument(forget),
@@ -158,6 +198,7 @@ export function createPrefixDocuments(parts: { readonly worker: PrefixWorker; re
     dispose() {
       disposed = true;
       vscode.Disposable.from(...subscriptions).dispose();
+      for (const { counting } of tracked.values()) counting?.abort();
       tracked.clear();
     },
   };
@@ -175,6 +216,7 @@ const tooLarge: FileView = {
   off: false,
   rule: { id: '', name: '', asOf: '', source: [], notes: '', why: '' },
   source: 'bytes/4',
+  exact: false,
   prompts: [],
   lenses: [],
   hovers: [],

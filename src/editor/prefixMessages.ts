@@ -1,4 +1,5 @@
 /** Messages between the extension host and the analysis thread. Types only; everything is plain data. */
+import type { EndpointCounts } from '../probe/index';
 import type { ChatPrompt, Finding, FormatId, InputPrice, RuleTarget, Scope, Severity, TokenCountSource } from '../prompt/index';
 
 /** What a file is judged by. */
@@ -15,6 +16,8 @@ export interface JudgeBy {
   readonly cost: { /** Prompt tokens per second as last measured on the endpoint. */ readonly prefillRate: number | null; readonly price: InputPrice | null };
   /** Absolute path of a `tokenizer.json`, or null for the built-in estimate. */
   readonly tokenizer: string | null;
+  /** Who counts in the end: `auto` = a server of one's own that can, `endpoint` = any that can, `local` = nobody but this machine. */
+  readonly tokens: 'auto' | 'endpoint' | 'local';
   /** Absolute path of the server's `chat_template.jinja`, or null. */
   readonly chatTemplate: string | null;
 }
@@ -79,6 +82,8 @@ export interface FileView {
   readonly off: boolean;
   readonly rule: RuleView;
   readonly source: TokenCountSource;
+  /** False when tokens are estimated. */
+  readonly exact: boolean;
   readonly prompts: readonly PromptView[];
   readonly lenses: readonly PlaceLens[];
   readonly hovers: readonly PlaceHover[];
@@ -108,6 +113,8 @@ export interface ScannedFile {
   readonly warnings: number;
   readonly severity: Severity | null;
   readonly allStatic: boolean;
+  /** Tokens are estimated. */
+  readonly about: boolean;
   /** The lens of its first prompt. */
   readonly sentence: string;
 }
@@ -157,7 +164,10 @@ export interface ProofPrompts {
 
 /** Extension host → thread. Each is answered once, under its `id`. */
 export type PrefixQuestion =
-  | { readonly type: 'analyse'; readonly source: SourceText; readonly version: number; readonly judge: JudgeBy }
+  /** `counted`: what the endpoint said of the texts; used when it knows them all. */
+  | { readonly type: 'analyse'; readonly source: SourceText; readonly version: number; readonly judge: JudgeBy; readonly counted?: EndpointCounts | null }
+  /** What the endpoint has to count for this file beyond `known`. */
+  | { readonly type: 'texts'; readonly source: SourceText; readonly judge: JudgeBy; readonly known: EndpointCounts['tokens'] }
   /** Fixes at a stretch of a version that was analysed. */
   | { readonly type: 'fixes'; readonly uri: string; readonly version: number; readonly start: number; readonly end: number }
   | { readonly type: 'rules'; readonly judge: JudgeBy }
@@ -174,6 +184,8 @@ export type PrefixQuestion =
 /** The answer to each question. */
 export interface PrefixAnswers {
   analyse: FileView;
+  /** Null when the endpoint is not asked: it cannot count, is not to be asked, or the file asks too much. */
+  texts: { readonly texts: readonly string[]; readonly prompt: ChatPrompt; readonly hosted: boolean } | null;
   /** Null when another version was analysed since. */
   fixes: readonly FixView[] | null;
   rules: { readonly rules: readonly RuleView[]; readonly chosen: RuleView };

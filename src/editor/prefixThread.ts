@@ -5,7 +5,8 @@
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import * as path from 'node:path';
 import { parentPort } from 'node:worker_threads';
-import type { AnalysedFile, CacheRule, PromptFile, TokenCounter } from '../prompt/index';
+import type { EndpointCounts } from '../probe/index';
+import type { AnalysedFile, CacheRule, EndpointCounter, PromptFile, TokenCounter } from '../prompt/index';
 import { proofPair, ruleArithmetic } from '../prompt/proofPair';
 import { count } from '../report/format';
 import { globPattern } from './globs';
@@ -17,6 +18,9 @@ type Question<K extends PrefixQuestion['type']> = Extract<PrefixQuestion, { type
 /** Analyses kept for quick fixes: the open documents a person works on. */
 const mostKept = 20;
 const largestFile = 5_000_000;
+/** More than that is not sent to an endpoint beside the editing. */
+const mostTexts = 300;
+const mostCharacters = 2_000_000;
 const skippedFolders = new Set(['node_modules', 'bower_components', 'dist', 'out', 'build', 'target', 'venv', '__pycache__']);
 const dottedFolders = new Set(['.github', '.claude', '.cursor', '.vscode', '.prompts']);
 
@@ -57,6 +61,8 @@ async function answer(id: number, question: PrefixQuestion): Promise<PrefixAnswe
   switch (question.type) {
     case 'analyse':
       return await analyse(prompt, question);
+    case 'texts':
+      return await textsFor(prompt, question);
     case 'fixes': {
       const known = kept.get(question.uri);
       return known === undefined || known.version !== question.version ? null : fixesAt(prompt, known.analysed, question);
@@ -149,40 +155,72 @@ async function tokenizerAt(prompt: PromptPart, file: string): Promise<TokenCount
   }
 }
 
-/** What a chat template hides in every prompt, in words for the lens. */
-function hiddenClock(prompt: PromptPart, judge: JudgeBy): { readonly words: string | null; readonly problem: string | null } {
-  if (judge.chatTemplate === null) return { words: null, problem: null };
+/** What a chat template hides in every prompt, in words for the lens: that of the settings, one beside the file, or what the endpoint renders. */
+function hiddenClock(prompt: PromptPart, source: SourceText, judge: JudgeBy, counted: EndpointCounts | null): { readonly words: string | null; readonly problem: string | null } {
   try {
-    const found = prompt.findHiddenClock(readFileSync(judge.chatTemplate, 'utf8'), { messages: [{ role: 'system', text: 'x' }, { role: 'user', text: 'y' }], tools: [] });
+    const template = judge.chatTemplate === null ? readBeside(source)('chat_template.jinja') : readFileSync(judge.chatTemplate, 'utf8');
+    if (template === null) {
+      const written = counted === null || counted.rendered === null ? null : prompt.findWrittenDate(counted.rendered, Date.now());
+      return { words: written === null ? null : prompt.hiddenDateWords(written), problem: null };
+    }
+    const found = prompt.findHiddenClock(template);
     if (found === null) return { words: null, problem: null };
-    if ('problem' in found) return { words: null, problem: `firstToken.prefix.chatTemplate: ${found.problem}` };
-    return { words: `the chat template writes the ${found.volatility === 'day' ? 'date' : 'time'} before it (${found.line.trim().slice(0, 60)}), so nothing after that is reused ${found.volatility === 'day' ? 'the next day' : 'a minute later'}`, problem: null };
+    return 'problem' in found ? { words: null, problem: `${templateName(judge)}: ${found.problem}` } : { words: prompt.hiddenDateWords(found), problem: null };
   } catch (error) {
-    return { words: null, problem: `firstToken.prefix.chatTemplate: ${error instanceof Error ? error.message : String(error)}` };
+    return { words: null, problem: `${templateName(judge)}: ${error instanceof Error ? error.message : String(error)}` };
   }
 }
 
-async function analysedBy(prompt: PromptPart, source: SourceText, judge: JudgeBy) {
+const templateName = ({ chatTemplate }: JudgeBy) => (chatTemplate === null ? 'chat_template.jinja' : 'firstToken.prefix.chatTemplate');
+
+async function analysedBy(prompt: PromptPart, source: SourceText, judge: JudgeBy, counted: EndpointCounts | null = null) {
   const file = await parse(prompt, source);
   const { book, choice, model } = rulesFor(prompt, judge, file?.prompts[0]?.model ?? null);
   const { counter, problem } = await counterFor(prompt, judge, choice.rule);
-  const hidden = hiddenClock(prompt, judge);
+  const hidden = hiddenClock(prompt, source, judge, counted);
   const problems = [...book.problems, ...[problem, hidden.problem].filter((one) => one !== null)];
   if (file === null) return { analysed: null, choice, counter, hidden: hidden.words, problems, model };
-  const analysed = prompt.analyseFile(file, {
-    rule: choice.rule,
+  const whole = counted === null ? null : atEndpoint(prompt, counted.tokens, counter);
+  const byEndpoint = whole === null ? null : analysedWith(prompt, file, judge, choice.rule, whole.counter, counted?.sent ?? null);
+  // Counts of two tokenizers in one sum would be right for neither.
+  if (byEndpoint !== null && whole?.missing.size === 0) return { analysed: byEndpoint, choice, counter: whole.counter, hidden: hidden.words, problems, model };
+  return { analysed: analysedWith(prompt, file, judge, choice.rule, counter, null), choice, counter, hidden: hidden.words, problems, model };
+}
+
+function analysedWith(prompt: PromptPart, file: PromptFile, judge: JudgeBy, rule: CacheRule, counter: TokenCounter, sent: number | null): AnalysedFile {
+  return prompt.analyseFile(file, {
+    rule,
     model: judge.target.model ?? null,
     scope: judge.scope,
     variables: judge.variables,
     minLostTokens: judge.minLostTokens,
     counter,
+    sent,
     today: judge.today,
   });
-  return { analysed, choice, counter, hidden: hidden.words, problems, model };
 }
 
-async function analyse(prompt: PromptPart, { source, version, judge }: Question<'analyse'>): Promise<PrefixAnswers['analyse']> {
-  const { analysed, choice, hidden, problems } = await analysedBy(prompt, source, judge);
+const atEndpoint = (prompt: PromptPart, known: EndpointCounts['tokens'], otherwise: TokenCounter): EndpointCounter => prompt.countedAtEndpoint(new Map(known), otherwise);
+
+/** Texts that an analysis of the file counts and the endpoint has not counted yet. */
+async function textsFor(prompt: PromptPart, { source, judge, known }: Question<'texts'>): Promise<PrefixAnswers['texts']> {
+  const { server, dialect } = judge.target;
+  const endpoint = prompt.tokenEndpointOf(server ?? dialect ?? '');
+  // What is not detected yet may turn out to be a server that counts; a tokenizer.json of the settings is the model's own.
+  if (judge.tokens === 'local' || (judge.tokens === 'auto' && (judge.tokenizer !== null || endpoint?.hosted === true)) || (endpoint === null && typeof server === 'string')) return null;
+  const file = await parse(prompt, source);
+  if (file === null || file.prompts.length === 0 || file.pragmas.some(({ pragma }) => pragma === 'off')) return null;
+  const { choice } = rulesFor(prompt, judge, file.prompts[0]?.model ?? null);
+  const { counter } = await counterFor(prompt, judge, choice.rule);
+  const { counter: asking, missing } = atEndpoint(prompt, known, counter);
+  analysedWith(prompt, file, judge, choice.rule, asking, null);
+  const texts = [...missing];
+  if (texts.length > mostTexts || texts.reduce((sum, text) => sum + text.length, 0) > mostCharacters) return null;
+  return { texts, prompt: prompt.renderForProbe(file, {}, Date.parse(judge.today)).prompt, hosted: judge.tokens === 'endpoint' };
+}
+
+async function analyse(prompt: PromptPart, { source, version, judge, counted }: Question<'analyse'>): Promise<PrefixAnswers['analyse']> {
+  const { analysed, choice, hidden, problems } = await analysedBy(prompt, source, judge, counted);
   kept.delete(source.uri);
   if (analysed === null || (analysed.prompts.length === 0 && analysed.findings.length === 0)) return noPrompt(choice);
   kept.set(source.uri, { version, analysed });
@@ -190,7 +228,7 @@ async function analyse(prompt: PromptPart, { source, version, judge }: Question<
     if (kept.size <= mostKept) break;
     kept.delete(oldest);
   }
-  return fileView(prompt, analysed, choice, judge, hidden, problems);
+  return fileView(prompt, analysed, choice, judge, { hidden, problems, countedBy: counted?.by ?? null });
 }
 
 async function renderable(prompt: PromptPart, source: SourceText): Promise<PrefixAnswers['renderable']> {

@@ -84,8 +84,9 @@ function treeItem(file: ScannedFile): vscode.TreeItem {
   const uri = vscode.Uri.file(file.path);
   const item = new vscode.TreeItem(uri);
   item.id = file.path;
+  const tokens = file.about ? vscode.l10n.t('about {0}', count(file.tokens)) : count(file.tokens);
   const share = file.tokens === 0 ? 100 : Math.round((100 * file.reusable) / file.tokens);
-  item.description = file.allStatic ? vscode.l10n.t('{0} tokens, all static', count(file.tokens)) : vscode.l10n.t('{0} % of {1} tokens', share, count(file.tokens));
+  item.description = file.allStatic ? vscode.l10n.t('{0} tokens, all static', tokens) : vscode.l10n.t('{0} % of {1} tokens', share, tokens);
   item.tooltip = [vscode.workspace.asRelativePath(uri), file.sentence, file.warnings === 0 ? '' : vscode.l10n.t('{0} warnings', file.warnings)].filter((line) => line !== '').join('\n');
   const icons = { warning: new vscode.ThemeIcon('warning', new vscode.ThemeColor('list.warningForeground')), information: new vscode.ThemeIcon('info'), hint: new vscode.ThemeIcon('lightbulb') };
   item.iconPath = file.severity === null ? new vscode.ThemeIcon('pass') : icons[file.severity];

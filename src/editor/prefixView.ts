@@ -27,8 +27,17 @@ export function ruleView(rule: CacheRule, how: RuleChoice['how']): RuleView {
   return { id: rule.id, name: rule.name, asOf: rule.asOf, source: rule.source, notes: rule.notes, why: whyRule[how] };
 }
 
+/** What is known beside the file. */
+export interface Beside {
+  /** What the server's chat template hides in every prompt, in words. */
+  readonly hidden: string | null;
+  readonly problems: readonly string[];
+  /** The endpoint that counted, when one did. */
+  readonly countedBy: string | null;
+}
+
 /** Everything the editor shows of one version of a file. */
-export function fileView(prompt: PromptPart, analysed: AnalysedFile, choice: RuleChoice, judge: JudgeBy, hidden: string | null, problems: readonly string[]): FileView {
+export function fileView(prompt: PromptPart, analysed: AnalysedFile, choice: RuleChoice, judge: JudgeBy, { hidden, problems, countedBy }: Beside): FileView {
   const { file, findings } = analysed;
   const off = file.pragmas.some((pragma) => pragma.pragma === 'off');
   const shown = off ? [] : analysed.prompts.slice(0, mostPrompts);
@@ -38,9 +47,10 @@ export function fileView(prompt: PromptPart, analysed: AnalysedFile, choice: Rul
     off,
     rule: ruleView(choice.rule, choice.how),
     source: analysed.prompts[0]?.report.source ?? 'bytes/4',
-    prompts: shown.map((one) => promptView(prompt, analysed, one, hidden)),
+    exact: analysed.prompts[0]?.report.exact ?? false,
+    prompts: shown.map((one) => promptView(prompt, analysed, one, hidden, countedBy)),
     lenses: off ? [] : placeLenses(prompt, analysed, judge),
-    hovers: shown.flatMap(({ report }) => report.places.map((place) => placeHover(prompt, place, report, judge))).slice(0, mostHovers),
+    hovers: shown.flatMap(({ report }) => report.places.map((place) => ({ place, report }))).slice(0, mostHovers).map(({ place, report }) => placeHover(prompt, place, report, judge)),
     findings: findings.slice(0, mostFindings),
     dependencies: file.dependencies,
     problems,
@@ -49,10 +59,10 @@ export function fileView(prompt: PromptPart, analysed: AnalysedFile, choice: Rul
 
 /** The view of a text that is no prompt file. */
 export function noPrompt(choice: RuleChoice): FileView {
-  return { format: null, host: '', off: false, rule: ruleView(choice.rule, choice.how), source: 'bytes/4', prompts: [], lenses: [], hovers: [], findings: [], dependencies: [], problems: [] };
+  return { format: null, host: '', off: false, rule: ruleView(choice.rule, choice.how), source: 'bytes/4', exact: false, prompts: [], lenses: [], hovers: [], findings: [], dependencies: [], problems: [] };
 }
 
-function promptView(prompt: PromptPart, { file }: AnalysedFile, { index, report }: AnalysedPrompt, hidden: string | null): PromptView {
+function promptView(prompt: PromptPart, { file }: AnalysedFile, { index, report }: AnalysedPrompt, hidden: string | null, by: string | null): PromptView {
   const source = file.prompts[index];
   const { end, reuse, total, common } = report.sameVariant;
   const scopes = prompt.scopesSentence(report);
@@ -67,21 +77,26 @@ function promptView(prompt: PromptPart, { file }: AnalysedFile, { index, report 
     total,
     reusable: reuse.tokens,
     ends: end === null ? null : { start: end.start, end: end.end, line: end.line },
-    details: [...(report.allStatic && report.uncached === null ? [] : why), ...(scopes === null ? [] : [scopes]), countedBy(report), ...(report.qualifiers.hidden === null ? [] : [`Not counted: ${report.qualifiers.hidden}.`])],
+    details: [...(report.allStatic && report.uncached === null ? [] : why), ...(scopes === null ? [] : [scopes]), sourceOfCounts(report, by), ...sentWords(report), ...(report.qualifiers.hidden === null ? [] : [`Not counted: ${report.qualifiers.hidden}.`])],
   };
 }
 
-function countedBy(report: PrefixReport): string {
+function sourceOfCounts(report: PrefixReport, by: string | null): string {
   switch (report.source) {
     case 'bytes/4':
-      return 'Tokens are guessed from the bytes (one for four).';
+      return 'Tokens: guessed from the bytes, one for four.';
     case 'o200k':
-      return report.qualifiers.about ? 'Tokens are estimated with OpenAI’s o200k vocabulary.' : 'Tokens are counted with OpenAI’s o200k vocabulary.';
+      return report.exact ? 'Tokens: counted with OpenAI’s o200k vocabulary.' : 'Tokens: o200k estimate (OpenAI’s vocabulary; this model’s own cuts otherwise).';
     case 'tokenizer.json':
-      return 'Tokens are counted with the tokenizer.json of your settings.';
+      return 'Tokens: counted with the tokenizer.json of your settings.';
     case 'endpoint':
-      return 'Tokens are counted by the endpoint.';
+      return `Tokens: counted by the endpoint${by === null ? '' : ` (${by})`}.`;
   }
+}
+
+/** Why a request has more prompt tokens than the text of its file. */
+function sentWords({ qualifiers: { hiddenTokens }, sameVariant: { total } }: PrefixReport): string[] {
+  return hiddenTokens === null ? [] : [`As it is sent: ${grouped(total + hiddenTokens)} tokens, ${grouped(hiddenTokens)} of them hidden from this file (the server’s chat template and the sample values).`];
 }
 
 const grouped = (n: number) => n.toLocaleString('en-US');
@@ -188,6 +203,7 @@ export function scannedFile(analysed: AnalysedFile): ScannedFile | null {
     warnings: findings.filter(({ severity }) => severity === 'warning').length,
     severity: (['warning', 'information', 'hint'] as const).find((level) => findings.some(({ severity }) => severity === level)) ?? null,
     allStatic: prompts.every(({ report }) => report.allStatic && report.uncached === null),
+    about: prompts.some(({ report }) => !report.exact),
     sentence: prompts[0]?.report.sentence ?? '',
   };
 }

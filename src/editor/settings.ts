@@ -38,6 +38,7 @@ const shapes = {
     minLostTokens: count(0, 1_000_000),
     rules: v.record(v.string(), v.unknown()),
     tokenizer: v.string(),
+    tokens: v.picklist(['auto', 'endpoint', 'local']),
     chatTemplate: v.string(),
   }),
   network: v.object({

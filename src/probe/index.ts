@@ -29,6 +29,7 @@ import { planProof, type PlannedProof, type ProofWanted } from './scenario/prefi
 import type { Scenario, Step, StepRun } from './scenario/scenario';
 import { cachedTokensBetween, parseScrape, watchServer, type Scrape } from './serverMetrics';
 import type { Tape } from './tape';
+import { endpointTokens, type EndpointAccess, type EndpointTokens } from './tokenCounting';
 
 export { createDecoder, decode, frameAt, type Arrival, type Decoded, type Decoder } from './decode';
 export { detect, type Detection } from './detect';
@@ -51,6 +52,7 @@ export { fixedPrompt, fromRows, parseLengths, readRows, shareGpt, synthetic, tra
 export { parseTape, serialiseTape } from './tapeFile';
 export { reportOfTape } from './tapeReport';
 export type { Tape } from './tape';
+export { countingOf, createTokenDesk, type EndpointAccess, type EndpointCounts, type EndpointTokens, type TokenDesk } from './tokenCounting';
 
 /** Limits from `firstToken.network.timeouts`; the endpoint's own come first. */
 export interface JobTimeouts {
@@ -441,7 +443,7 @@ class RunRecord {
   }
 }
 
-async function findOut(job: ProbeJob, side: Recorder, signal: AbortSignal): Promise<Detection | null> {
+async function findOut(job: EndpointAccess, side: Recorder, signal: AbortSignal): Promise<Detection | null> {
   const { endpoint, memory } = job;
   const remembered = memory.recall(endpoint.url).detection;
   if (remembered && (endpoint.model !== null || remembered.models.length > 0)) return remembered;
@@ -456,15 +458,14 @@ async function findOut(job: ProbeJob, side: Recorder, signal: AbortSignal): Prom
 }
 
 /** The endpoint's headers and key as its API carries them, without those of a body. */
-function headersForGet({ endpoint, key }: Pick<ProbeJob, 'endpoint' | 'key'>): Record<string, string> {
-  const dialect = dialects[endpoint.api === 'auto' ? 'openai-chat' : endpoint.api];
+function headersForGet({ endpoint, key }: Pick<ProbeJob, 'endpoint' | 'key'>, dialect: Target['dialect'] = dialects[endpoint.api === 'auto' ? 'openai-chat' : endpoint.api]): Record<string, string> {
   const { headers } = dialect.request({ url: endpoint.url, model: endpoint.model ?? 'none', prompt: { messages: [], tools: [] }, maxTokens: null, ask: new Set(), body: {}, headers: endpoint.headers, key });
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !['content-type', 'content-length', 'accept'].includes(name.toLowerCase())));
 }
 
 const needsModel = new Set<DialectId>(['openai-responses', 'anthropic', 'gemini', 'ollama', 'cohere', 'bedrock']);
 
-function resolve(job: ProbeJob, network: NetworkOptions, detection: Detection | null): Target {
+function resolve(job: EndpointAccess, network: NetworkOptions, detection: Detection | null): Target {
   const { endpoint, key, memory } = job;
   const api = endpoint.api === 'auto' ? (detection?.api ?? 'openai-chat') : endpoint.api;
   const model = endpoint.model ?? detection?.models[0] ?? null;
@@ -481,7 +482,7 @@ function withoutUndefined(timeouts: JobTimeouts = {}): Partial<Timeouts> {
 }
 
 /** The job's network with what the endpoint says itself: certificates and the limit for connecting. */
-function targetNetwork({ endpoint, network, timeouts }: ProbeJob): NetworkOptions {
+function targetNetwork({ endpoint, network, timeouts }: EndpointAccess): NetworkOptions {
   const connect = endpoint.timeouts.connect ?? timeouts?.connect ?? network.connectTimeout;
   return { ...network, insecure: network.insecure || endpoint.tls.insecure, ca: [...network.ca, ...readCa(endpoint)], connectTimeout: connect };
 }
@@ -546,6 +547,26 @@ export async function prepareProof(job: ProbeJob, wanted: ProofWanted, signal: A
     return await planProof(target, wanted, createPost(side, headers, createRedactor([job.key, ...secretsOf(job.endpoint.url, headers)]), signal));
   } finally {
     await side.close();
+  }
+}
+
+/**
+ * Opens the counting of an endpoint, found out first where it is not remembered; each question is given up after `limit` ms. To be closed.
+ * Throws a PlanError or an Error in plain words when the endpoint cannot be asked.
+ */
+export async function openCounting(access: EndpointAccess, signal: AbortSignal, limit: Milliseconds = 3000): Promise<EndpointTokens> {
+  const network = targetNetwork(access);
+  const side = await openRecorder({ script: access.recorderScript, network, canary: false });
+  try {
+    const detection = await findOut(access, side, signal);
+    if (detection !== null && detection.unreachable !== null) throw new Error(detection.unreachable);
+    const target = resolve(access, network, detection);
+    const headers = headersForGet(access, target.dialect);
+    const post = createPost(side, headers, createRedactor([access.key, ...secretsOf(access.endpoint.url, headers)]), signal, limit);
+    return endpointTokens(target, post, () => side.close());
+  } catch (error) {
+    await side.close();
+    throw error;
   }
 }
 

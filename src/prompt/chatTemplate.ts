@@ -147,11 +147,13 @@ const laterThatDay = Date.UTC(2026, 0, 15, 21, 43, 52);
 /** Another year, month, day and weekday at the same time of day. */
 const anotherDay = Date.UTC(2027, 10, 28, 10, 20, 30);
 
+const shortConversation: ChatPrompt = { messages: [{ role: 'system', text: 'x' }, { role: 'user', text: 'y' }], tools: [] };
+
 /**
  * Renders the conversation under three clocks and tells whether the template itself makes the texts differ: `null` when it does not,
  * a problem when the template cannot be rendered.
  */
-export function findHiddenClock(template: string, prompt: ChatPrompt, names: Readonly<Record<string, unknown>> = {}): HiddenClock | { readonly problem: string } | null {
+export function findHiddenClock(template: string, prompt: ChatPrompt = shortConversation, names: Readonly<Record<string, unknown>> = {}): HiddenClock | { readonly problem: string } | null {
   const texts: string[] = [];
   for (const clock of [firstClock, laterThatDay, anotherDay]) {
     const rendered = renderChatTemplate(template, prompt, { clock, names });
@@ -164,4 +166,30 @@ export function findHiddenClock(template: string, prompt: ChatPrompt, names: Rea
   const at = Math.min(firstDifferent(first, later), firstDifferent(first, other));
   const calls = [...template.matchAll(/\b(?:strftime_now|utcnow|now)\s*\(/g)].map((m) => ({ start: m.index, end: m.index + m[0].length }));
   return { volatility, at, head: first.slice(0, at), line: lineAround(first, at), calls };
+}
+
+/** A date or time that a chat template writes, as far as lens and lint speak of it. */
+export type HiddenDate = Pick<HiddenClock, 'volatility' | 'line'>;
+
+const dateFormats = ['%Y-%m-%d', '%Y/%m/%d', '%d/%m/%Y', '%m/%d/%Y', '%d.%m.%Y', '%d %b %Y', '%-d %b %Y', '%d %B %Y', '%-d %B %Y', '%b %d, %Y', '%b %-d, %Y', '%B %d, %Y', '%B %-d, %Y', '%b %d %Y', '%B %d %Y'];
+const dayLength = 86_400_000;
+
+/**
+ * Looks for today's date in a text that a server rendered with its own chat template, where its clock cannot be frozen: the first line
+ * that holds the date of `at` (epoch ms; a day before or after, for the server's time zone). The conversation itself must hold no date.
+ */
+export function findWrittenDate(rendered: string, at: number): HiddenDate | null {
+  const dates = new Set([0, -dayLength, dayLength].flatMap((offset) => dateFormats.map((format) => strftime(format, at + offset))));
+  const places = [...dates].map((date) => rendered.indexOf(date)).filter((place) => place >= 0);
+  if (places.length === 0) return null;
+  const line = lineAround(rendered, Math.min(...places));
+  const minute = new Date(at).getUTCMinutes();
+  const isNow = [...line.matchAll(/\b\d{1,2}:(\d\d)\b/g)].some((time) => [0, 1, 59].includes((Number(time[1]) - minute + 60) % 60));
+  return { volatility: isNow ? 'minute' : 'day', line };
+}
+
+/** What a hidden date does to the prefix, in words. */
+export function hiddenDateWords({ volatility, line }: HiddenDate): string {
+  const [what, when] = volatility === 'day' ? ['date', 'the next day'] : ['time', 'a minute later'];
+  return `the chat template writes the ${what} before it (${line.trim().slice(0, 60)}), so nothing after that is reused ${when}`;
 }

@@ -1,4 +1,5 @@
 /** What a prompt file loses of its prefix cache, as findings: the result of `first-token lint` and the source of the editor's diagnostics. */
+import { hiddenDateWords, type HiddenDate } from './chatTemplate';
 import type { Severity } from './findingCodes';
 import { maximumLength, parsePromptFile } from './parse';
 import { analysePrefix, type ChangingPlace, type PrefixReport } from './prefix';
@@ -20,6 +21,10 @@ export interface LintOptions {
   /** Static tokens that must stand behind a changing place before it is reported; 256 by default. */
   readonly minLostTokens?: number;
   readonly counter?: TokenCounter;
+  /** Tokens of the first prompt's whole request, as its server renders and counts it with the sample values. */
+  readonly sent?: number | null;
+  /** A date or time that the server's chat template writes before everything. */
+  readonly hiddenDate?: HiddenDate | null;
   /** Reads a file beside it: text, or null. */
   readonly readFile?: (path: string) => string | null;
   /** Use this format instead of finding it out. */
@@ -103,6 +108,7 @@ export function analyseFile(file: PromptFile, options: LintOptions = {}): Analys
       text: file.text,
       format: file.format,
       minLostTokens: options.minLostTokens ?? 256,
+      sent: index === 0 ? (options.sent ?? null) : null,
       today: today ?? rule.asOf,
     });
     return { index, pieces, report };
@@ -112,6 +118,7 @@ export function analyseFile(file: PromptFile, options: LintOptions = {}): Analys
     ...(maybeCue.test(file.text) ? prompts.flatMap((p) => renderedDates(file, p.pieces, lines)) : []),
     ...file.problems.map((p) => syntaxFinding(file, p, lines)),
     ...structural(file, prompts, options, lines),
+    ...hiddenDateFinding(file, prompts, options.hiddenDate ?? null, lines),
   ];
   return { file, rule, scope, prompts, findings: applyPragmas(found, file.pragmas).sort((a, b) => a.start - b.start) };
 }
@@ -201,6 +208,27 @@ function variantFinding(report: PrefixReport, least: number): Finding[] {
   ];
 }
 
+/** What the server's chat template does to every prompt: told once a file, at its beginning, and never a warning, as the file cannot help it. */
+function hiddenDateFinding(file: PromptFile, prompts: readonly AnalysedPrompt[], hidden: HiddenDate | null, lines: Lines): Finding[] {
+  const start = file.prompts[0]?.start;
+  if (hidden === null || start === undefined) return [];
+  const words = hiddenDateWords(hidden);
+  return [
+    {
+      code: 'hidden-date',
+      severity: 'information',
+      start,
+      end: start,
+      line: lines.at(start),
+      text: '',
+      class: hidden.volatility,
+      evidence: 'grammar',
+      lostTokens: prompts.reduce((total, { report }) => total + report.sameVariant.total, 0),
+      message: `${words.charAt(0).toUpperCase()}${words.slice(1)}. Start the server with another chat template, or set the date that it takes (date_string) yourself.`,
+    },
+  ];
+}
+
 function syntaxFinding(file: PromptFile, problem: PromptFile['problems'][number], lines: Lines): Finding {
   return { code: 'syntax', severity: 'information', start: problem.start, end: problem.end, line: lines.at(problem.start), text: file.text.slice(problem.start, Math.min(problem.end, problem.start + 120)), class: 'unknown', evidence: 'grammar', lostTokens: 0, message: problem.message };
 }
@@ -285,11 +313,14 @@ class Lines {
  * without tokens and findings. Never throws.
  */
 export function lintFile(content: string | Uint8Array, path: string, options: LintOptions = {}): LintResult {
+  return lintResult(analyseFile(promptFileOf(content, path, options), options), path);
+}
+
+/** The file as it is linted: parsed, or without prompts where it is no prompt file. Never throws. */
+export function promptFileOf(content: string | Uint8Array, path: string, { readFile, format }: Pick<LintOptions, 'readFile' | 'format'>): PromptFile {
   const text = typeof content === 'string' ? content : decode(content);
-  const { readFile, format } = options;
   const parse = { ...(readFile === undefined ? {} : { readFile }), ...(format === undefined ? {} : { format }) };
-  const file = parsePromptFile(text, path, parse) ?? notAPrompt(text, path);
-  return lintResult(analyseFile(file, options), path);
+  return parsePromptFile(text, path, parse) ?? notAPrompt(text, path);
 }
 
 function notAPrompt(text: string, path: string): PromptFile {

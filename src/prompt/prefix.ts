@@ -41,6 +41,8 @@ export interface PrefixReport extends PrefixNumbers {
   readonly modelKnown: boolean;
   readonly scope: Scope;
   readonly source: TokenCountSource;
+  /** False when tokens are estimated. */
+  readonly exact: boolean;
   /** Numbers for requests that take the same branches of every condition; the same as above when no condition comes first. */
   readonly sameVariant: PrefixNumbers;
   /** Number of different prefixes that the conditions before the end of `sameVariant` make (at most 1,000,000). */
@@ -367,8 +369,7 @@ function say(report: Omit<PrefixReport, 'sentence'>, today: string): string {
   const about = report.source === 'bytes/4' || report.qualifiers.about ? 'about ' : '';
   const { reuse, total } = report.sameVariant;
   const more = report.qualifiers.hiddenTokens;
-  // With nothing that changes, only the counter can be unsure.
-  if (report.allStatic) return `${report.qualifiers.upTo ? 'about ' : ''}${grouped.format(total)} token${total === 1 ? '' : 's'}, all static${more === null ? '' : ` + ${grouped.format(more)} hidden`}${report.uncached === null ? '' : `, ${report.uncached}${sayRule(report, today)}`}`;
+  if (report.allStatic) return `${report.exact ? '' : 'about '}${grouped.format(total)} token${total === 1 ? '' : 's'}, all static${more === null ? '' : ` + ${grouped.format(more)} hidden`}${report.uncached === null ? '' : `, ${report.uncached}${sayRule(report, today)}`}`;
   const hidden = more !== null ? ` + ${grouped.format(more)} hidden` : report.qualifiers.hidden === null ? '' : ' + hidden tokens';
   const variants = report.variants > 1 ? ` · ${report.variants >= 1_000_000 ? 'very many' : grouped.format(report.variants)} variants` : '';
   const share = total === 0 ? '' : ` (${Math.round((100 * reuse.tokens) / total)} %)`;
@@ -437,6 +438,7 @@ export function analysePrefix(prompt: Prompt, options: PrefixOptions): PrefixRep
     modelKnown,
     scope: options.scope,
     source: options.counter.source,
+    exact: options.counter.exact,
     sameVariant: numbers(same, origin),
     variants: countVariants(counted.pieces, same.breaker, options.scope),
     scopes: { conversation: numbers(scopes.user, origin), user: numbers(scopes.user, origin), everyone: numbers(scopes.everyone, origin) },

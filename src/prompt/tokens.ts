@@ -89,6 +89,8 @@ export function sureHead(text: string): string {
 /** How one server counts tokens: the request to post (path below the server's origin) and how to read the answer. */
 export interface TokenEndpoint {
   readonly id: 'vllm' | 'sglang' | 'llamacpp' | 'tgi' | 'anthropic' | 'openai' | 'gemini';
+  /** True for a provider's API, to which the text of a prompt would leave for counting alone. */
+  readonly hosted: boolean;
   /** `text`: counts a bare text. `request`: counts a whole request, so a text costs two counts (see `countAtEndpoint`). */
   readonly counts: 'text' | 'request';
   request(text: string, model: string | null): { readonly path: string; readonly body: unknown };
@@ -105,42 +107,49 @@ const withModel = (model: string | null, body: Record<string, unknown>) => (mode
 export const tokenEndpoints: Readonly<Record<TokenEndpoint['id'], TokenEndpoint>> = {
   vllm: {
     id: 'vllm',
+    hosted: false,
     counts: 'text',
     request: (text, model) => ({ path: '/tokenize', body: withModel(model, { prompt: text, add_special_tokens: false }) }),
     read: (answer) => number(field(answer, 'count')) ?? length(field(answer, 'tokens')),
   },
   sglang: {
     id: 'sglang',
+    hosted: false,
     counts: 'text',
     request: (text, model) => ({ path: '/tokenize', body: withModel(model, { prompt: text, add_special_tokens: false }) }),
     read: (answer) => number(field(answer, 'count')) ?? length(field(answer, 'tokens')),
   },
   llamacpp: {
     id: 'llamacpp',
+    hosted: false,
     counts: 'text',
     request: (text) => ({ path: '/tokenize', body: { content: text, add_special: false } }),
     read: (answer) => length(field(answer, 'tokens')),
   },
   tgi: {
     id: 'tgi',
+    hosted: false,
     counts: 'text',
     request: (text) => ({ path: '/tokenize', body: { inputs: text } }),
     read: (answer) => length(answer),
   },
   anthropic: {
     id: 'anthropic',
+    hosted: true,
     counts: 'request',
     request: (text, model) => ({ path: '/v1/messages/count_tokens', body: withModel(model, { messages: [{ role: 'user', content: text }] }) }),
     read: (answer) => number(field(answer, 'input_tokens')),
   },
   openai: {
     id: 'openai',
+    hosted: true,
     counts: 'request',
     request: (text, model) => ({ path: '/v1/responses/input_tokens', body: withModel(model, { input: text }) }),
     read: (answer) => number(field(answer, 'input_tokens')),
   },
   gemini: {
     id: 'gemini',
+    hosted: true,
     counts: 'request',
     request: (text, model) => ({
       path: `/v1beta/models/${encodeURIComponent(model ?? '').replace(/^models%2F/, '')}:countTokens`,
@@ -161,9 +170,9 @@ const byRule: Readonly<Record<string, TokenEndpoint['id']>> = {
   gemini: 'gemini',
 };
 
-/** The token counting of the server that a cache rule belongs to, or null where it has none (Ollama, most routers). */
-export function tokenEndpointOf(ruleId: string): TokenEndpoint | null {
-  const id = byRule[ruleId];
+/** The token counting of a server as detection names it, or of the server that a cache rule belongs to; null where it has none (Ollama, most routers). */
+export function tokenEndpointOf(serverOrRule: string): TokenEndpoint | null {
+  const id = Object.hasOwn(byRule, serverOrRule) ? byRule[serverOrRule] : undefined;
   return id === undefined ? null : tokenEndpoints[id];
 }
 
@@ -186,25 +195,43 @@ const anchor = '.';
 
 /**
  * Asks the endpoint for the tokens of each text, one request at a time (one more to learn what an empty message costs where whole requests
- * are counted), and gives a counter that knows these texts and falls back to `otherwise` for any other. Null when an answer is unreadable.
+ * are counted). Null when an answer is unreadable; rejects when `post` does.
  */
-export async function countAtEndpoint(endpoint: TokenEndpoint, texts: readonly string[], model: string | null, post: Post, otherwise: TokenCounter): Promise<TokenCounter | null> {
+export async function countAtEndpoint(endpoint: TokenEndpoint, texts: readonly string[], model: string | null, post: Post): Promise<ReadonlyMap<string, number> | null> {
   const ask = async (text: string) => {
     const { path, body } = endpoint.request(text, model);
     return endpoint.read(await post(path, body));
   };
-  const known = new Map<string, number>([['', 0]]);
+  const known = new Map<string, number>();
+  const wanted = [...new Set(texts)].filter((text) => text !== '');
   let overhead = 0;
-  if (endpoint.counts === 'request') {
+  if (endpoint.counts === 'request' && wanted.length > 0) {
     const alone = await ask(anchor);
     if (alone === null) return null;
     overhead = alone - 1;
   }
-  for (const text of new Set(texts)) {
-    if (known.has(text)) continue;
+  for (const text of wanted) {
     const tokens = await ask(text);
     if (tokens === null) return null;
     known.set(text, Math.max(0, tokens - overhead));
   }
-  return { source: 'endpoint', exact: true, count: (text) => known.get(text) ?? otherwise.count(text) };
+  return known;
+}
+
+/** A counter of what an endpoint has counted, and the texts it was asked for in vain: until there are none, its numbers are partly estimates. */
+export interface EndpointCounter {
+  readonly counter: TokenCounter;
+  readonly missing: ReadonlySet<string>;
+}
+
+/** Counts by what the endpoint said of each text; any other text is counted by `otherwise` and noted as missing. */
+export function countedAtEndpoint(known: ReadonlyMap<string, number>, otherwise: TokenCounter): EndpointCounter {
+  const missing = new Set<string>();
+  const count = (text: string): number => {
+    const tokens = text === '' ? 0 : known.get(text);
+    if (tokens !== undefined) return tokens;
+    missing.add(text);
+    return otherwise.count(text);
+  };
+  return { counter: { source: 'endpoint', exact: true, count }, missing };
 }

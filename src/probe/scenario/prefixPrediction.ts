@@ -127,7 +127,7 @@ async function byText(target: Target, first: ChatPrompt, second: ChatPrompt, rul
 }
 
 /** The body as it will be sent, as far as the prefix cache is concerned. */
-function bodyOf(target: Target, prompt: ChatPrompt): Readonly<Record<string, unknown>> {
+export function bodyOf(target: Target, prompt: ChatPrompt): Readonly<Record<string, unknown>> {
   const { endpoint, dialect, model, server, memory } = target;
   const ask = askFor(dialect, { url: endpoint.url, server, refused: new Set(memory.recall(endpoint.url).refused), fixedLength: true });
   const { body } = dialect.request({ url: endpoint.url, model, prompt, maxTokens: 1, ask, body: endpoint.body, headers: {}, key: null });
@@ -135,7 +135,7 @@ function bodyOf(target: Target, prompt: ChatPrompt): Readonly<Record<string, unk
 }
 
 /** The prompt as the server's own token ids, chat template included; null where it does not tell them. */
-async function tokensOf(target: Target, prompt: ChatPrompt, post: Post): Promise<readonly number[] | null> {
+export async function tokensOf(target: Target, prompt: ChatPrompt, post: Post): Promise<readonly number[] | null> {
   const root = endpointRoot(target.endpoint.url);
   const body = bodyOf(target, prompt);
   if (target.server === 'vllm' && Array.isArray(body['messages'])) {

@@ -9,7 +9,7 @@ import { proofPair, ruleArithmetic } from '../../../src/prompt/proofPair';
 
 const root = path.resolve(__dirname, '../../..');
 const rules = 'Always answer politely and briefly, in the language of the question.\n'.repeat(60);
-const judge = (more: Partial<JudgeBy> = {}): JudgeBy => ({ target: {}, overrides: {}, scope: 'user', variables: {}, minLostTokens: 256, today: '2026-12-01', cost: { prefillRate: null, price: null }, tokenizer: null, chatTemplate: null, ...more });
+const judge = (more: Partial<JudgeBy> = {}): JudgeBy => ({ target: {}, overrides: {}, scope: 'user', variables: {}, minLostTokens: 256, today: '2026-12-01', cost: { prefillRate: null, price: null }, tokenizer: null, tokens: 'auto', chatTemplate: null, ...more });
 
 function analysed(text: string, name: string, rule = 'vllm') {
   const file = prompt.parsePromptFile(text, name);
@@ -19,7 +19,7 @@ function analysed(text: string, name: string, rule = 'vllm') {
 
 function viewOf(text: string, name: string, by: JudgeBy = judge()) {
   const one = analysed(text, name);
-  return fileView(prompt, one, prompt.ruleFor({}, prompt.loadRules()), by, null, []);
+  return fileView(prompt, one, prompt.ruleFor({}, prompt.loadRules()), by, { hidden: null, problems: [], countedBy: null });
 }
 
 const clock = `---\nname: x\n---\nsystem:\nIt is {{current_time}}.\n${rules}\nuser:\n{{question}}\n`;
@@ -75,7 +75,7 @@ describe('what the editor shows of a file', () => {
   });
 
   it('sorts the worst first', () => {
-    const file = (name: string, reusable: number, tokens: number): ScannedFile => ({ path: name, format: 'prompty', tokens, reusable, warnings: 0, severity: null, allStatic: false, sentence: '' });
+    const file = (name: string, reusable: number, tokens: number): ScannedFile => ({ path: name, format: 'prompty', tokens, reusable, warnings: 0, severity: null, allStatic: false, about: false, sentence: '' });
     const sorted = [file('good', 90, 100), file('small', 0, 10), file('bad', 0, 1000), file('empty', 0, 0)].sort(worstFirst);
     assert.deepEqual(sorted.map((one) => one.path), ['bad', 'small', 'good', 'empty']);
     const scanned = scannedFile(analysed(clock, 'a.prompty'));

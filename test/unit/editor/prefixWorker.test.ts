@@ -6,7 +6,7 @@ import { build } from 'esbuild';
 import type { JudgeBy, ScannedFile } from '../../../src/editor/prefixMessages';
 import { createPrefixWorker, type PrefixWorker } from '../../../src/editor/prefixWorker';
 
-const judge: JudgeBy = { target: {}, overrides: {}, scope: 'user', variables: {}, minLostTokens: 256, today: '2026-12-01', cost: { prefillRate: null, price: null }, tokenizer: null, chatTemplate: null };
+const judge: JudgeBy = { target: {}, overrides: {}, scope: 'user', variables: {}, minLostTokens: 256, today: '2026-12-01', cost: { prefillRate: null, price: null }, tokenizer: null, tokens: 'auto', chatTemplate: null };
 const rules = 'Always answer politely and briefly, in the language of the question.\n'.repeat(60);
 const clock = `---\nname: x\n---\nsystem:\nIt is {{current_time}}.\n${rules}\nuser:\n{{question}}\n`;
 

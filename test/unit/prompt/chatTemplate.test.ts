@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { findHiddenClock, renderChatTemplate, renderJinja, strftime } from '../../../src/prompt/chatTemplate';
+import { findHiddenClock, findWrittenDate, hiddenDateWords, renderChatTemplate, renderJinja, strftime } from '../../../src/prompt/chatTemplate';
 import type { ChatPrompt } from '../../../src/prompt/prompt';
 
 const clock = Date.UTC(2026, 2, 5, 7, 8, 9);
@@ -52,5 +52,30 @@ describe('hidden dates of a chat template', () => {
   });
   it('a template that refuses the conversation is a problem, not a crash', () => {
     assert.deepEqual(findHiddenClock('{{ raise_exception("roles must alternate") }}', prompt), { problem: 'roles must alternate' });
+  });
+});
+
+describe('a date that a server wrote by its own chat template', () => {
+  const at = Date.UTC(2026, 10, 30, 20, 15, 30);
+  it('is found in every usual form, a day apart for the server’s time zone', () => {
+    for (const format of ['%Y-%m-%d', '%d %b %Y', '%-d %B %Y', '%B %d, %Y', '%A, %B %-d, %Y', '%m/%d/%Y']) {
+      for (const clock of [at, at - 86_400_000, at + 86_400_000]) {
+        const line = `Current date: ${strftime(format, clock)}`;
+        assert.deepEqual(findWrittenDate(`<|start|>system\nKnowledge cutoff: 2024-06\n${line}\nx<|end|>`, at), { volatility: 'day', line }, `${format} ${line}`);
+      }
+    }
+  });
+  it('changes each minute when the time of day stands with it', () => {
+    assert.equal(findWrittenDate('Now: 2026-11-30 21:15\n', at)?.volatility, 'minute');
+    assert.equal(findWrittenDate('Now: 2026-11-30 20:14:59\n', at)?.volatility, 'minute');
+    assert.equal(findWrittenDate('Since 2026-11-30 08:40\n', at)?.volatility, 'day');
+  });
+  it('is none when the template writes a fixed date', () => {
+    assert.equal(findWrittenDate('Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n', at), null);
+    assert.equal(findWrittenDate('<|im_start|>system\nx<|im_end|>', at), null);
+  });
+  it('is told in words', () => {
+    assert.match(hiddenDateWords({ volatility: 'day', line: 'Current date: 2026-11-30' }), /writes the date before it \(Current date: 2026-11-30\), so nothing after that is reused the next day$/);
+    assert.match(hiddenDateWords({ volatility: 'minute', line: 'Now' }), /writes the time .*a minute later$/);
   });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { o200kCounter, tokenizerFromJson } from '../../../src/prompt/tokenizer';
-import { applyTemplate, bytesCounter, countAtEndpoint, remembering, sureHead, tokenEndpointOf, tokenEndpoints, type TokenCounter } from '../../../src/prompt/tokens';
+import { applyTemplate, bytesCounter, countAtEndpoint, countedAtEndpoint, remembering, sureHead, tokenEndpointOf, tokenEndpoints, type TokenCounter } from '../../../src/prompt/tokens';
 
 const o200k = o200kCounter(true);
 const words = fc.array(fc.oneof(fc.constantFrom('Today', ' is', '\n', '\n\n', ' ', '  ', '.', ',', '123', '4', '中文', 'don', "'t", '{"a":', '/', '\r\n', 'é', '👍', '<|endoftext|>'), fc.string({ maxLength: 5, unit: 'grapheme' })), { maxLength: 30 }).map((w) => w.join(''));
@@ -94,18 +94,24 @@ describe('token endpoints', () => {
     assert.equal(tokenEndpointOf('openai-5.6')?.id, 'openai');
     assert.equal(tokenEndpointOf('ollama'), null);
   });
-  it('count each text once, and any other by the fallback', async () => {
+  it('count each text once, and note what they were not asked', async () => {
     const posts: unknown[] = [];
-    const counter = await countAtEndpoint(tokenEndpoints.vllm, ['a', 'bb', 'a', ''], null, (_, body) => (posts.push(body), Promise.resolve({ count: 7 })), three);
-    assert.deepEqual([counter?.count('a'), counter?.count(''), counter?.count('new'), counter?.exact, posts.length], [7, 0, 3, true, 2]);
+    const known = await countAtEndpoint(tokenEndpoints.vllm, ['a', 'bb', 'a', ''], null, (_, body) => (posts.push(body), Promise.resolve({ count: 7 })));
+    const { counter, missing } = countedAtEndpoint(known ?? new Map(), three);
+    assert.deepEqual([counter.count('a'), counter.count(''), counter.exact, counter.source, posts.length, missing.size], [7, 0, true, 'endpoint', 2, 0]);
+    assert.equal(counter.count('new'), 3, 'any other text is counted by the fallback');
+    assert.deepEqual([...missing], ['new']);
+  });
+  it('leave the machine only for a provider’s API', () => {
+    assert.deepEqual(Object.values(tokenEndpoints).filter(({ hosted }) => hosted).map(({ id }) => id), ['anthropic', 'openai', 'gemini']);
   });
   it('take the cost of an empty message off where whole requests are counted', async () => {
     const post = (_: string, body: unknown) => Promise.resolve({ input_tokens: 8 + (body as { messages: [{ content: string }] }).messages[0].content.length });
-    const counter = await countAtEndpoint(tokenEndpoints.anthropic, ['12345'], 'claude-sonnet-5', post, three);
-    assert.equal(counter?.count('12345'), 5);
+    const known = await countAtEndpoint(tokenEndpoints.anthropic, ['12345'], 'claude-sonnet-5', post);
+    assert.equal(known?.get('12345'), 5);
   });
   it('give up on an unreadable answer', async () => {
-    assert.equal(await countAtEndpoint(tokenEndpoints.tgi, ['x'], null, () => Promise.resolve({ error: 'no' }), three), null);
+    assert.equal(await countAtEndpoint(tokenEndpoints.tgi, ['x'], null, () => Promise.resolve({ error: 'no' })), null);
   });
   it('read a rendered chat template', () => {
     assert.deepEqual(applyTemplate.request({ messages: [{ role: 'user', text: 'hi' }], tools: [] }), { path: '/apply-template', body: { messages: [{ role: 'user', content: 'hi' }] } });

@@ -1,6 +1,6 @@
 import { createParser, type ParseError } from 'eventsource-parser';
 import type { DeltaKind, Milliseconds, Outcome, ServerTiming, TokenSource } from '../report/sample';
-import type { Dialect, Frame, FrameReader, FrameSink, FrameTokenSource, GrowthIsToken, HeaderList, Usage } from './dialect/dialect';
+import type { CacheDiagnosis, Dialect, Frame, FrameReader, FrameSink, FrameTokenSource, GrowthIsToken, HeaderList, Usage } from './dialect/dialect';
 import { parseJson } from './dialect/json';
 import { lineFramer, maxFrame, messageFramer, valueFramer, type Framer } from './framing';
 import { headerTimings } from './headerTimings';
@@ -56,6 +56,10 @@ export interface Decoded {
   readonly bytes: number;
   readonly serverTimings: readonly ServerTiming[];
   readonly flags: readonly string[];
+  /** The provider's id of the answer, where the dialect knows one to ask about later; else null. */
+  readonly answerId: string | null;
+  /** What the provider says of its cache, compared with the request it was asked to compare with; null = it says nothing. */
+  readonly diagnosis: CacheDiagnosis | null;
   /** What status and stream alone say; `outcomeOf` adds how the exchange ended on the wire. */
   readonly outcome: Outcome;
 }
@@ -141,7 +145,7 @@ const maxErrorBody = 256 * 1024;
 const maxStray = 1024 * 1024;
 
 /** Cuts SSE text by the parser; whole lines only are fed, so that every line that is no SSE field is reported. */
-function eventFramer(events: { event(data: string, event: string, unterminated: boolean): void; comment(): void; stray(line: string): void; overflow(): void }): Framer {
+function eventFramer(events: { event(data: string, event: string, unterminated: boolean): void; comment(): void; stray(line: string): void; cut(): void; overflow(): void }): Framer {
   let pending: string[] = [];
   let size = 0;
   let ended = false;
@@ -184,12 +188,22 @@ function eventFramer(events: { event(data: string, event: string, unterminated: 
       if (size > 0) {
         // The line itself is cut off; the event in it, if any, comes with the blank line below.
         ended = true;
-        feedParser(`${pending.join('')}\n`);
+        const line = pending.join('');
+        if (isBegunField(line)) events.cut();
+        feedParser(`${line}\n`);
       }
       ended = true;
       feedParser('\n\n');
     },
   };
+}
+
+/** Whether a last line without its line break began an event that never came: part of a field's name, `data:` without content, any other field. */
+function isBegunField(line: string): boolean {
+  const colon = line.indexOf(':');
+  if (colon < 0) return eventFields.some((field) => field.startsWith(line));
+  const field = line.slice(0, colon);
+  return eventFields.includes(field) && (field !== 'data' || line.slice(colon + 1).trim() === '');
 }
 
 function endOfLastLine(text: string): number {
@@ -248,6 +262,8 @@ class StreamDecoder implements Decoder, FrameSink {
   readonly #countedUsage: { -readonly [K in keyof Usage]: Usage[K] } = {};
   #reasoningSeen = false;
   #finish: string | null = null;
+  #answerId: string | null = null;
+  #diagnosis: CacheDiagnosis | null = null;
   #whole = false;
   #error: { message: string; raw: string } | null = null;
   #malformed: { message: string; raw: string } | null = null;
@@ -360,6 +376,7 @@ class StreamDecoder implements Decoder, FrameSink {
         this.#comments++;
       },
       stray: (line) => this.#keepStray(line),
+      cut: () => this.#lost(),
       overflow: () => this.#overflow(),
     });
   }
@@ -653,6 +670,8 @@ class StreamDecoder implements Decoder, FrameSink {
       bytes: this.#bytes,
       serverTimings: [...this.#timings.values()],
       flags: [...flags],
+      answerId: this.#answerId,
+      diagnosis: this.#diagnosis,
       outcome: this.#outcome(),
     };
   }
@@ -809,6 +828,14 @@ class StreamDecoder implements Decoder, FrameSink {
 
   finish(reason: string): void {
     this.#finish = reason;
+  }
+
+  answerId(id: string): void {
+    this.#answerId = id;
+  }
+
+  diagnosis(diagnosis: CacheDiagnosis): void {
+    this.#diagnosis = diagnosis;
   }
 
   terminal(): void {

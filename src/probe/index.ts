@@ -13,7 +13,7 @@ import type { Decoded } from './decode';
 import { createAnswerCheck, type AnswerCheck } from './answerCheck';
 import { detect, type Detection } from './detect';
 import { dialects } from './dialect/index';
-import type { DialectId } from './dialect/dialect';
+import type { CacheDiagnosis, DialectId } from './dialect/dialect';
 import { displayUrl, originOf, type Endpoint } from './endpoint';
 import { createGet, createPost } from './get';
 import type { EndpointMemory } from './memory';
@@ -253,12 +253,13 @@ class ScenarioCourse {
     const ownLoop: EventLoopUtilization = performance.eventLoopUtilization();
     const own: Sample[] = [];
     const texts = new Map<string, string>();
+    const told = new Map<string, { readonly id: string | null; readonly diagnosis: CacheDiagnosis | null }>();
     const running = run(allowed, this.#kept.seams, signal);
     try {
       for (;;) {
         const { done, value } = await running.next();
         if (done) {
-          const ran = this.#ran(value, own, texts, ownLoop);
+          const ran = { ...this.#ran(value, own, texts, ownLoop), told };
           this.#clients.set(step.name, ran.client);
           return ran;
         }
@@ -266,10 +267,11 @@ class ScenarioCourse {
           yield this.#live(value);
           continue;
         }
-        const { decoded, tape } = value;
+        const { decoded, tape, shot } = value;
         const sample = this.#record.checked(value.sample, decoded);
         own.push(sample);
         if (step.keepText) texts.set(sample.id, decoded.text);
+        if (shot.compareWith !== undefined) told.set(sample.id, { id: decoded.answerId, diagnosis: decoded.diagnosis });
         const placed = { ...this.#placed(sample, tape.phases.start - sample.start), labels: { step: step.name, ...sample.labels } };
         this.#keep(step.name, placed);
         await this.#record.add(placed, decoded);

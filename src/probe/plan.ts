@@ -1,10 +1,12 @@
 /** Everything is checked and decided before the first byte: settings and a prompt become an explicit list of shots. */
 import { createHash, randomBytes } from 'node:crypto';
+import { editText } from '../prompt/editText';
 import type { ChatPrompt } from '../prompt/prompt';
 import type { PlanSummary, Slo } from '../report/report';
 import type { Milliseconds } from '../report/sample';
 import { defaultBreaker, type BreakerSettings } from './breaker';
 import type { Dialect } from './dialect/dialect';
+import { list, object } from './dialect/json';
 import { environmentNames, urlProblem, type Endpoint } from './endpoint';
 import type { EndpointMemory } from './memory';
 import { defaultTimeouts, type NetworkOptions, type Timeouts } from './network';
@@ -182,6 +184,11 @@ export interface Shot {
   /** Makes the prompt new to every prefix cache; null = send it as it is. */
   readonly nonce: string | null;
   readonly labels: Readonly<Record<string, string | number>>;
+  /**
+   * Ask the provider to compare the request with the one that this answer id belongs to, and to say what broke the cache; null = only
+   * remember this one for a later comparison. Absent: not asked.
+   */
+  readonly compareWith?: string | null;
   /** Name of the lane of `plan.lanes` whose slots it waits for; absent = the plan's own slots. */
   readonly lane?: string;
 }
@@ -277,10 +284,30 @@ export function checkBudget(plan: ProbePlan): void {
   if (cost !== null && unpriced) throw new PlanError(`firstToken.probe.maxCost is set, but the endpoint "${unpriced.endpoint.name}" has no price: add "price" to it in firstToken.endpoints.`, 'firstToken.endpoints');
 }
 
-/** The prompt with the nonce as the very first bytes of the first message, so that no cached prefix fits. */
+/**
+ * The prompt with the nonce as the very first bytes of the first message, and of the first tool's description (some servers render tools
+ * first), so that no cached prefix fits. Markers stay where they are.
+ */
 export function salted(prompt: ChatPrompt, nonce: string): ChatPrompt {
   const [first, ...rest] = prompt.messages;
-  return first ? { ...prompt, messages: [{ ...first, text: `${nonce}\n${first.text}` }, ...rest] } : prompt;
+  if (first === undefined) return prompt;
+  const edited = editText(first, 'first', (text) => `${nonce}\n${text}`) ?? { ...first, text: `${nonce}\n${first.text}`, parts: [{ text: `${nonce}\n` }, ...(first.parts ?? [])] };
+  return { ...prompt, messages: [edited, ...rest], tools: prompt.tools.map((tool, i) => (i === 0 ? saltedTool(tool, nonce) : tool)) };
+}
+
+/** A tool whose description begins with the nonce; one that has none (a tool of the server's own) stays as it is. */
+function saltedTool(tool: unknown, nonce: string): unknown {
+  const fields = object(tool);
+  if (fields === null) return tool;
+  if (typeof fields['description'] === 'string') return { ...fields, description: `${nonce} ${fields['description']}` };
+  for (const name of ['function', 'toolSpec']) {
+    if (object(fields[name]) !== null) return { ...fields, [name]: saltedTool(fields[name], nonce) };
+  }
+  for (const name of ['functionDeclarations', 'function_declarations']) {
+    const [head, ...others] = list(fields[name]);
+    if (head !== undefined) return { ...fields, [name]: [saltedTool(head, nonce), ...others] };
+  }
+  return tool;
 }
 
 /** Endpoint's limits over the network settings' over the defaults. */

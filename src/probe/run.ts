@@ -271,7 +271,7 @@ class Run {
 
   async #attempt(shot: Shot, id: string, due: Milliseconds): Promise<Finished | null> {
     const target = this.#plan.targets[shot.target]!;
-    const ask = this.#ask(target);
+    const ask = this.#ask(target, shot);
     const request = buildRequest(target, shot, ask);
     const flight: InFlight = { shot, id, role: shot.role, start: null, headers: null, fresh: [], decoder: null, first: null };
     this.#inFlight.add(flight);
@@ -288,25 +288,25 @@ class Run {
     this.#inFlight.delete(flight);
     const decoded = flight.decoder ? finish(flight.decoder, tape) : decode(tape, target.dialect);
     const outcome = judge(tape, decoded, target.timeouts);
-    const negotiable = this.#negotiate(target, outcome, ask);
+    const negotiable = this.#negotiate(target, shot, outcome, ask);
     const redact = createRedactor([target.key, ...secretsOf(request.url, request.headers)]);
     const finished: Finished = { flight, due, role: negotiable ? 'negotiation' : shot.role, tape, decoded, outcome, redact };
     this.#count(finished, target);
     return finished;
   }
 
-  #ask(target: Target, alsoRefused?: string): ReadonlySet<string> {
+  #ask(target: Target, shot: Shot, alsoRefused?: string): ReadonlySet<string> {
     const { endpoint, server, memory, dialect } = target;
     const refused = new Set(memory.recall(endpoint.url).refused);
     if (alsoRefused !== undefined) refused.add(alsoRefused);
-    return askFor(dialect, { url: endpoint.url, server, refused, fixedLength: this.#plan.fixedLength ?? false });
+    return askFor(dialect, { url: endpoint.url, server, refused, fixedLength: this.#plan.fixedLength ?? false, diagnosing: shot.compareWith !== undefined });
   }
 
   /** Whether a refusal can be answered by another request: the field was ours to leave out. Remembers it then. */
-  #negotiate(target: Target, outcome: Outcome, asked: ReadonlySet<string>): boolean {
+  #negotiate(target: Target, shot: Shot, outcome: Outcome, asked: ReadonlySet<string>): boolean {
     const field = outcome.kind === 'status' ? outcome.refusedField : undefined;
     if (field === undefined) return false;
-    const next = this.#ask(target, field);
+    const next = this.#ask(target, shot, field);
     if (next.size === asked.size && [...next].every((name) => asked.has(name))) return false;
     target.memory.refuse(target.endpoint.url, field);
     return true;
@@ -433,6 +433,7 @@ function buildRequest(target: Target, shot: Shot, ask: ReadonlySet<string>): Wir
     body: beside ? { cache_salt: shot.nonce, ...target.endpoint.body } : target.endpoint.body,
     headers: target.endpoint.headers,
     key: target.key,
+    ...(shot.compareWith === undefined ? {} : { compareWith: shot.compareWith }),
   });
 }
 

@@ -3,11 +3,46 @@
 /** Who speaks. */
 export type Role = 'system' | 'developer' | 'user' | 'assistant' | 'tool';
 
-/** A prompt ready to be sent: plain text in roles. What `probe/` takes. */
+/** The API a request body is written for. */
+export type RequestApi = 'chat' | 'responses' | 'anthropic' | 'gemini' | 'bedrock';
+
+/** A cache breakpoint at the end of a content block, under the name that the file gives it. */
+export interface CacheMark {
+  readonly key: 'cache_control' | 'prompt_cache_breakpoint' | 'cachePoint';
+  /** As written (`5m`, `1h`), or null for the default. */
+  readonly ttl: string | null;
+}
+
+/** A content block of a message. */
+export interface ChatPart {
+  /** What it says; a stand-in in words where it is no text (`[image]`). */
+  readonly text: string;
+  readonly mark?: CacheMark;
+  /** The block as the file writes it, without its marker: sent as it stands to the API it was written for. Absent: plain text. */
+  readonly block?: Readonly<Record<string, unknown>>;
+}
+
+/** One message. */
+export interface ChatMessage {
+  readonly role: Role;
+  readonly text: string;
+  /** Its content blocks, whose texts joined are `text`; absent: one text without a marker. */
+  readonly parts?: readonly ChatPart[];
+  /** Its other fields as the file writes them (tool calls, a name, an item that has no content): sent to the API they were written for. */
+  readonly fields?: Readonly<Record<string, unknown>>;
+  /** True for the Responses API's `instructions`, which are no item of the input. */
+  readonly instructions?: boolean;
+}
+
+/** A prompt ready to be sent. What `probe/` takes. */
 export interface ChatPrompt {
-  readonly messages: readonly { readonly role: Role; readonly text: string }[];
-  /** Tool definitions in the OpenAI function form, or none. */
+  readonly messages: readonly ChatMessage[];
+  /** Tool definitions: in the form of `own.api` where that is given, else in the OpenAI function form; or none. */
   readonly tools: readonly unknown[];
+  /** One marker for the whole request (Anthropic's top-level `cache_control`), which asks for a breakpoint on the last block. */
+  readonly mark?: CacheMark;
+  /** For a request that the file holds itself: its API, and those of its other fields that decide what a cache may reuse. */
+  readonly own?: { readonly api: RequestApi; readonly fields: Readonly<Record<string, unknown>> };
 }
 
 /** How a place of the file changes between requests, from never to always; `unknown` stands beside the order. */

@@ -1,4 +1,5 @@
 /** Two requests of one prompt file whose difference is what the lens says changes: the input of a proof. */
+import { editText } from './editText';
 import type * as promptPart from './index';
 import type { AnalysedFile, CacheRule, ChatPrompt, TokenCounter } from './index';
 
@@ -17,13 +18,15 @@ const otherNonce = '11111111-1111-4111-8111-111111111111';
 
 /**
  * Renders a prompt of an analysed file twice: with its own samples at `clock` (epoch ms), and a day, an hour and a minute later with
- * other values of the variables that change in the scope. When nothing in it changes, the second ends in another sentence.
+ * other values of the variables that change in the scope. When nothing in it changes, the second ends in another sentence. A file of
+ * several requests proves the next one after the first.
  */
 export function proofPair(prompt: typeof promptPart, analysed: AnalysedFile, clock: number, index = 0): ProofPair {
   const { file } = analysed;
   const { prompt: first, unrendered } = prompt.renderForProbe(file, {}, clock, index);
   const source = file.prompts[index];
   const report = analysed.prompts[index]?.report;
+  if (first.own !== undefined) return { first, ...nextRequest(prompt, analysed, first, index), unrendered };
   if (source === undefined || report === undefined) return { first, second: withAnotherEnd(first), change: anotherEnd, unrendered };
   const samples = prompt.sampleInputs(source);
   const names = new Set<string>();
@@ -47,10 +50,21 @@ const anotherEnd = 'nothing in the file changes, so the last message got another
 
 function withAnotherEnd(prompt: ChatPrompt): ChatPrompt {
   const last = prompt.messages.at(-1);
-  return last === undefined ? prompt : { ...prompt, messages: [...prompt.messages.slice(0, -1), { ...last, text: `${last.text}\nAnswer in one sentence.` }] };
+  if (last === undefined) return prompt;
+  const sentence = 'Answer in one sentence.';
+  const edited = last.role === 'user' ? editText(last, 'last', (text) => `${text}\n${sentence}`) : null;
+  return { ...prompt, messages: edited === null ? [...prompt.messages, { role: 'user', text: sentence }] : [...prompt.messages.slice(0, -1), edited] };
 }
 
-const sameText = (a: ChatPrompt, b: ChatPrompt) => JSON.stringify(a.messages) === JSON.stringify(b.messages);
+/** The request after this one in its file, if there is another. */
+function nextRequest(prompt: typeof promptPart, { file }: AnalysedFile, first: ChatPrompt, index: number): Pick<ProofPair, 'second' | 'change'> {
+  const next = file.prompts[index + 1];
+  const second = next === undefined ? null : prompt.renderForProbe(file, {}, 0, index + 1).prompt;
+  if (second === null || second.own?.api !== first.own?.api || sameText(first, second)) return { second: withAnotherEnd(first), change: anotherEnd };
+  return { second, change: `the next request of the file${next?.name ? `, ${next.name}` : ''}` };
+}
+
+const sameText = (a: ChatPrompt, b: ChatPrompt) => JSON.stringify([a.messages, a.tools]) === JSON.stringify([b.messages, b.tools]);
 
 /** The values with another one at a dotted path, both as one key and nested, since hosts look it up either way. */
 function changed(values: Readonly<Record<string, unknown>>, path: string): Record<string, unknown> {

@@ -1,6 +1,6 @@
 /** Renders a prompt with given inputs under a frozen clock, and finds where two renders first differ. */
 import { renderJinja, strftime } from './chatTemplate';
-import type { Branch, ChatPrompt, ControlSpan, ExpressionSpan, Place, Prompt, PromptFile, Reference, Role, Span } from './prompt';
+import type { Branch, ChatMessage, ChatPart, ChatPrompt, ControlSpan, ExpressionSpan, Part, Place, Prompt, PromptFile, Reference, Role, Span } from './prompt';
 import { sureHead, type TokenCounter } from './tokens';
 import { judgeCall } from './vocabulary';
 
@@ -258,7 +258,7 @@ function valuesOf(prompt: Prompt, given: Readonly<Record<string, unknown>>): Rec
  */
 export function renderPrompt(file: PromptFile, prompt: Prompt, inputs: RenderInputs): RenderedPrompt {
   const renderer = new Renderer(file, prompt, inputs);
-  const messages: { readonly role: Role; readonly tools: boolean; readonly message: number | null; text: string }[] = [];
+  const messages: { readonly role: Role; readonly tools: boolean; readonly message: number | null; text: string; parts: ChatPart[] }[] = [];
   let scope: Scope = valuesOf(prompt, inputs.values);
   for (const part of prompt.parts) {
     const last = messages.at(-1);
@@ -267,11 +267,28 @@ export function renderPrompt(file: PromptFile, prompt: Prompt, inputs: RenderInp
     const from = renderer.text.length;
     scope = renderer.spans(part.spans, scope, null);
     const text = renderer.text.slice(from);
-    if (continues) last.text += text;
-    else messages.push({ role: part.role, tools: part.slot === 'tools', message: part.slot === 'tools' ? null : part.message, text });
+    const piece = markedText(part, text);
+    if (continues) {
+      last.text += text;
+      last.parts.push(piece);
+    } else messages.push({ role: part.role, tools: part.slot === 'tools', message: part.slot === 'tools' ? null : part.message, text, parts: [piece] });
   }
   const sent = messages.filter((m) => !m.tools && m.text.trim() !== '');
-  return { chat: { messages: sent.map(({ role, text }) => ({ role, text: text.trim() })), tools: [] }, text: renderer.text, pieces: renderer.pieces, unrendered: [...renderer.unrendered] };
+  return { chat: { messages: sent.map(({ role, text, parts }) => ({ role, text: text.trim(), ...marked(parts) })), tools: [] }, text: renderer.text, pieces: renderer.pieces, unrendered: [...renderer.unrendered] };
+}
+
+/** A part with the cache marker that its file sets on it. */
+function markedText({ spans }: Part, text: string): ChatPart {
+  const mark = spans.findLast((span) => span.kind === 'cache-mark');
+  return mark?.kind === 'cache-mark' ? { text, mark: { key: 'cache_control', ttl: mark.ttl } } : { text };
+}
+
+/** The content blocks of a message in which a marker stands, without white space at both ends; a message without one is one text. */
+function marked(parts: readonly ChatPart[]): Pick<ChatMessage, 'parts'> {
+  if (parts.every(({ mark }) => mark === undefined)) return {};
+  const trimmed = parts.map((part, i) => ({ ...part, text: i === 0 ? part.text.trimStart() : part.text }));
+  const last = trimmed.length - 1;
+  return { parts: trimmed.map((part, i) => (i === last ? { ...part, text: part.text.trimEnd() } : part)) };
 }
 
 /** Where two texts first differ. */

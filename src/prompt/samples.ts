@@ -2,6 +2,8 @@
 import { parsePromptFile } from './parse';
 import type { ChatPrompt, Prompt, PromptFile } from './prompt';
 import { renderPrompt as render } from './renderDiff';
+import { requestsIn } from './requestDiff';
+import { requestPrompt } from './requestPrompt';
 
 /** Values by variable name: the first input set of the file, samples and defaults of its variables under it; `{}` when it has none. */
 export function sampleInputs(prompt: Prompt): Readonly<Record<string, unknown>> {
@@ -20,8 +22,23 @@ export function sampleInputs(prompt: Prompt): Readonly<Record<string, unknown>> 
 export function renderForProbe(file: PromptFile, inputs: Readonly<Record<string, unknown>>, clock: number, index = 0): { readonly prompt: ChatPrompt; readonly unrendered: readonly string[] } {
   const prompt = file.prompts[index];
   if (prompt === undefined) return { prompt: { messages: [{ role: 'user', text: file.text }], tools: [] }, unrendered: [] };
+  const own = ownRequest(file, prompt);
+  if (own !== null) return { prompt: own, unrendered: [] };
   const rendered = render(file, prompt, { values: { ...sampleInputs(prompt), ...inputs }, clock, nonce: '00000000-0000-4000-8000-000000000000' });
   return { prompt: { ...rendered.chat, tools: toolsOf(prompt) }, unrendered: rendered.unrendered };
+}
+
+/** What a request file sends, as it is written there: nobody expands it. Null for other files, and where the JSON is not whole. */
+function ownRequest(file: PromptFile, prompt: Prompt): ChatPrompt | null {
+  if (file.format !== 'request-json' && file.format !== 'request-jsonl') return null;
+  const source = file.text.slice(prompt.start, prompt.end);
+  const [request] = requestsIn(source);
+  if (request !== undefined) return requestPrompt(request.body);
+  try {
+    return requestPrompt(JSON.parse(source));
+  } catch {
+    return null;
+  }
 }
 
 /** Parses a file and renders its first prompt for a probe with the file's own samples; what is no prompt file is one user message. */

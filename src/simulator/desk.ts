@@ -1,5 +1,6 @@
 /** The server's desk: finds the face for a request, hands it to the engine, and words what comes back. It knows no socket and no clock of its own. */
 import { randomBytes } from 'node:crypto';
+import { AnswerMemory } from './answerMemory';
 import { composeAnswer, Speaker, type Answer, type Piece } from './answer';
 import { Delivery, type Timeline, type Wire } from './delivery';
 import { EncoderQueue, encodeTime } from './encoder';
@@ -50,6 +51,7 @@ export class Desk implements ServerView {
   readonly #encoder = new EncoderQueue();
   readonly #persona: Persona;
   readonly #truths = new TruthStore();
+  readonly #memory = new AnswerMemory();
   readonly #random: () => number;
   readonly #tenantByKey: ReadonlyMap<string, Tenant>;
 
@@ -149,11 +151,12 @@ export class Desk implements ServerView {
     if (findFault(faults, 'hang')) return;
     if (this.#playedInstead(visit)) return;
     const tenant = this.#checkKey(raw, face);
-    const ask = this.#withFaults(this.#checkAsk(route.read(raw)), faults);
+    const points = this.#persona.breakpoints ? (route.points?.(raw) ?? null) : null;
+    const ask = this.#withFaults(this.#checkAsk({ ...route.read(raw), ...(points ? { points } : {}) }), faults);
     const answer = composeAnswer(ask, this.settings);
     const voice = route.voice(ask, raw, this.#voiceContext(visit, ask, answer));
     const delivery = new Performance({ visit, ask, answer, voice, store: this.#truths, ledger: this.ledger, engine: this.#engine, settings: this.settings, headers: this.#persona.headers ?? {}, random: this.#random });
-    const request: EngineRequest = { id: visit.id, prompt: ask.prompt, output: answer.tokens, salt: ask.salt, ...this.#tenantFields(raw, ask, tenant) };
+    const request: EngineRequest = { id: visit.id, prompt: ask.prompt, output: answer.tokens, salt: ask.salt, ...(ask.points ? { points: ask.points } : {}), ...this.#tenantFields(raw, ask, tenant) };
     const refusal = this.#engine.submit(request, (event) => delivery.event(event));
     if (refusal) throw new Refused({ status: refusal.status, code: refusal.code, message: refusal.message, retryAfter: refusal.retryAfter });
     wire.onGone(() => delivery.left());
@@ -187,7 +190,7 @@ export class Desk implements ServerView {
 
   #voiceContext(visit: Visit, ask: Ask, answer: Answer): Parameters<GenerateRoute['voice']>[2] {
     const flavour = { ...this.#persona.flavour, cachedTokens: this.settings.reportsCached };
-    return { id: visit.id, model: ask.model ?? this.settings.servedModel, created: Math.floor(Date.now() / 1000), answer, flavour };
+    return { id: visit.id, model: ask.model ?? this.settings.servedModel, created: Math.floor(Date.now() / 1000), answer, flavour, memory: this.#memory };
   }
 
   /** Faults that answer in place of the model. */

@@ -2,6 +2,7 @@
  * An inference server's core as a step function over virtual time: requests wait, take seats, are computed iteration by
  * iteration, and yield tokens. No clock and no I/O: whoever drives it says what time it is.
  */
+import { BreakpointCache, type CachePoints } from './breakpointCache';
 import { stepTime } from './formula';
 import { blockSize, KvCache, type Holding } from './kvCache';
 import { kvCapacity, type Hardware } from './model';
@@ -23,6 +24,8 @@ export interface EngineRequest {
   readonly priority: number;
   /** Keys and values of this many prompt tokens come with the request (from a prefill pool). */
   readonly received?: number;
+  /** Cache by breakpoints instead of blocks. */
+  readonly points?: CachePoints;
 }
 
 /** What happened to a request, at virtual time `at`. `from` and `count` are positions in `request.output`. */
@@ -79,6 +82,8 @@ export interface Sequence {
   /** Generated tokens that were handed out already. */
   sent: number;
   holding: Holding | null;
+  /** Its breakpoints have been kept. */
+  kept?: boolean;
 }
 
 /** What an engine is made of. `kvBlocks` defaults to what fits beside the weights. */
@@ -104,6 +109,7 @@ export class Engine implements Backend {
   readonly #maxRunning: number;
   readonly #queue: QueueDiscipline;
   readonly #cache: KvCache;
+  readonly #points = new BreakpointCache();
   readonly #prefixCaching: boolean;
   readonly #known = new Map<string, Sequence>();
   readonly #running: Sequence[] = [];
@@ -174,6 +180,7 @@ export class Engine implements Backend {
 
   resetCache(): void {
     this.#cache.reset();
+    this.#points.reset();
   }
 
   #wake(now: Ms): void {
@@ -213,15 +220,17 @@ export class Engine implements Backend {
     if (!sequence || this.#running.length >= this.#maxRunning) return null;
     const { request } = sequence;
     const tokens = sequence.generated === 0 ? request.prompt : [...request.prompt, ...request.output.slice(0, sequence.generated)];
-    const taken = this.#cache.allocate(tokens, this.#prefixCaching ? request.salt : `${request.salt}\u0000${request.id}`);
+    const inBlocks = this.#prefixCaching && request.points === undefined;
+    const taken = this.#cache.allocate(tokens, inBlocks ? request.salt : `${request.salt}\u0000${request.id}`);
     if (!taken) return null;
+    const cachedTokens = request.points && this.#prefixCaching ? this.#points.find(request.prompt, request.salt, request.points.reads, now) : taken.cachedTokens;
     this.#queue.remove(sequence);
     sequence.holding = taken.holding;
-    sequence.computed = Math.min(Math.max(taken.cachedTokens, request.received ?? 0), tokens.length - 1);
+    sequence.computed = Math.min(Math.max(cachedTokens, request.received ?? 0), tokens.length - 1);
     if (sequence.scheduledAt === null) {
       sequence.scheduledAt = now;
-      sequence.cachedTokens = taken.cachedTokens;
-      events.push({ type: 'scheduled', id: request.id, at: now, cachedTokens: taken.cachedTokens, replica: 0 });
+      sequence.cachedTokens = cachedTokens;
+      events.push({ type: 'scheduled', id: request.id, at: now, cachedTokens, replica: 0 });
     }
     this.#running.push(sequence);
     return sequence;
@@ -248,12 +257,12 @@ export class Engine implements Backend {
   #finish(iteration: RunningIteration, events: EngineEvent[]): void {
     this.#iteration = null;
     this.#wakeAt = iteration.end;
-    for (const item of iteration.work) if (item.sequence.holding) this.#progress(item, iteration.whole);
+    for (const item of iteration.work) if (item.sequence.holding) this.#progress(item, iteration);
     const release = this.#batching.release === 'token' || this.#running.every(isComplete);
     if (release) for (const sequence of [...this.#running]) this.#send(sequence, iteration.end, events);
   }
 
-  #progress({ sequence, tokens, emits = 1 }: WorkItem, whole: boolean): void {
+  #progress({ sequence, tokens, emits = 1 }: WorkItem, { whole, end }: RunningIteration): void {
     const { request } = sequence;
     const promptPart = Math.max(0, Math.min(request.prompt.length - sequence.computed, tokens));
     sequence.computed += tokens;
@@ -267,6 +276,11 @@ export class Engine implements Backend {
     }
     const at = (position: number): number => request.prompt[position] ?? request.output[position - request.prompt.length]!;
     this.#cache.register(sequence.holding!, at, sequence.computed);
+    if (request.points && this.#prefixCaching && made > 0 && !sequence.kept) {
+      // An entry can be read once the answer that wrote it has begun.
+      this.#points.keep(request.prompt, request.salt, request.points.writes, end);
+      sequence.kept = true;
+    }
     this.#queue.served(sequence, promptPart, made);
   }
 

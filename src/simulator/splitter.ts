@@ -154,3 +154,25 @@ function pushMessage(ids: number[], message: TemplateMessage): void {
   for (const id of tokenize(message.text)) ids.push(id);
   ids.push(special.messageEnd, ...tokenize('\n'));
 }
+
+/** A message of content blocks as the chat template sees it. */
+export interface BlockMessage {
+  readonly role: string;
+  readonly blocks: readonly string[];
+}
+
+/** The same tokens as `renderChat` gives for the blocks' joined texts, up to how pieces meet, with the position behind each block. */
+export function renderBlocks(messages: readonly BlockMessage[]): { readonly prompt: number[]; readonly ends: number[][] } {
+  const prompt: number[] = [special.begin];
+  const ends = messages.map(({ role, blocks }) => {
+    prompt.push(special.messageStart, ...tokenize(`${role}\n`));
+    const own = blocks.map((text) => {
+      for (const id of tokenize(text)) prompt.push(id);
+      return prompt.length;
+    });
+    prompt.push(special.messageEnd, ...tokenize('\n'));
+    return own;
+  });
+  prompt.push(special.messageStart, ...tokenize('assistant\n'));
+  return { prompt, ends };
+}

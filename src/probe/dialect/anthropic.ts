@@ -1,6 +1,7 @@
-import type { Dialect, Frame, FrameReader, FrameSink, Usage } from './dialect';
+import type { ChatMessage } from '../../prompt/prompt';
+import type { Dialect, Frame, FrameReader, FrameSink, RequestInput, Usage } from './dialect';
 import { at, count, list, object, string, type JsonObject } from './json';
-import { endpointUrl, post, systemAndTurns, toolParts } from './request';
+import { endpointUrl, joined, markedBlocks, markField, ownFields, post, systemAndTurns, toolsOf } from './request';
 
 const structure: ReadonlySet<string> = new Set(['message_start', 'content_block_start', 'content_block_stop', 'ping', 'message_delta', 'message_stop', 'error']);
 
@@ -23,6 +24,7 @@ class MessagesReader implements FrameReader {
     switch (type) {
       case 'message_start':
         this.#usage(object(at(event, 'message', 'usage')));
+        this.#diagnosis(object(event['message']));
         break;
       case 'content_block_start':
         this.#block(event, object(event['content_block']));
@@ -33,6 +35,7 @@ class MessagesReader implements FrameReader {
       case 'message_delta':
         this.#usage(object(event['usage']));
         this.#finish(at(event, 'delta', 'stop_reason'));
+        this.#diagnosis(object(event['delta']));
         break;
       case 'message_stop':
         this.#metrics(object(event['amazon-bedrock-invocationMetrics']));
@@ -90,6 +93,17 @@ class MessagesReader implements FrameReader {
     this.#sink.usage(told);
   }
 
+  /** The id to compare a later request with, and what Anthropic found when it compared this one: null for no difference, no reason while it still compares. */
+  #diagnosis(message: JsonObject | null): void {
+    if (string(message?.['id']) !== '') this.#sink.answerId(string(message?.['id']));
+    const told = message?.['diagnostics'];
+    if (told === undefined) return;
+    const reason = at(told, 'cache_miss_reason');
+    const type = string(at(reason, 'type'));
+    const state = told === null ? 'same' : type === '' || type === 'unavailable' ? 'unknown' : type === 'previous_message_not_found' ? 'not-found' : 'changed';
+    this.#sink.diagnosis({ state, reason: type === '' ? null : type, missedTokens: count(at(reason, 'cache_missed_input_tokens')) ?? null });
+  }
+
   #metrics(metrics: JsonObject | null): void {
     const total = count(metrics?.['invocationLatency']);
     const first = count(metrics?.['firstByteLatency']);
@@ -109,6 +123,7 @@ class MessagesReader implements FrameReader {
     });
     this.#usage(object(message['usage']));
     this.#finish(message['stop_reason']);
+    this.#diagnosis(message);
     return true;
   }
 }
@@ -121,21 +136,66 @@ function inputOf(input: unknown): string {
   return value === null || Object.keys(value).length === 0 ? '' : JSON.stringify(value);
 }
 
+const text = (words: string): JsonObject => ({ type: 'text', text: words });
+
+/** Content blocks; Anthropic's API has a marker, so every marker of a prompt is sent. */
+const blocks = (message: ChatMessage, own: boolean): JsonObject[] => markedBlocks(message, own, text, () => 'cache_control');
+
+function messagesOf(input: RequestInput): JsonObject {
+  const own = input.prompt.own?.api === 'anthropic';
+  const { system, turns } = systemAndTurns(input.prompt, own);
+  const apart = system.some(({ parts }) => parts !== undefined);
+  return {
+    ...(system.length === 0 ? {} : { system: apart ? system.flatMap((message) => blocks(message, own)) : joined(system) }),
+    messages: turns.map((message) => ({ role: message.role === 'assistant' || (own && message.role === 'system') ? message.role : 'user', content: message.parts === undefined ? message.text : blocks(message, own) })),
+  };
+}
+
+function toolsFor({ prompt }: RequestInput): readonly unknown[] {
+  if (prompt.own?.api === 'anthropic') return prompt.tools;
+  return toolsOf(prompt.tools).map(({ name, description, parameters, mark }) => ({ name, description, input_schema: parameters, ...(mark ? markField('cache_control', mark) : {}) }));
+}
+
+/** The file's fields; a budget for thinking that the answer's length does not leave room for would be refused. */
+function fieldsOf(input: RequestInput, maxTokens: number): JsonObject {
+  const fields = ownFields(input, 'anthropic');
+  const budget = count(at(fields, 'thinking', 'budget_tokens'));
+  return budget !== undefined && budget >= maxTokens ? { ...fields, thinking: null } : fields;
+}
+
+const beta = 'cache-diagnosis-2026-04-07';
+
+/** The beta header of the cache diagnostics beside those that the endpoint sends: their set is part of what the cache keys by, so all requests of a proof carry it. */
+function betas({ headers, ask }: RequestInput): Record<string, string | null> {
+  if (!ask.has('diagnostics') || !ask.has(beta)) return {};
+  const own = Object.entries(headers).filter(([name]) => name.toLowerCase() === 'anthropic-beta').map(([, value]) => value);
+  return { 'anthropic-beta': [...own, beta].join(',') };
+}
+
 /** Anthropic Messages, and vLLM, llama.cpp, TensorRT-LLM and others speaking it. `max_tokens` is required, so a run without a cap sends 4096. */
 export const anthropic: Dialect = {
   id: 'anthropic',
   framing: 'sse',
-  optional: [{ field: 'ignore_eos', forServers: ['llama.cpp'], when: 'fixed-length' }],
+  optional: [
+    { field: 'ignore_eos', forServers: ['llama.cpp'], when: 'fixed-length' },
+    { field: 'diagnostics', forServers: ['anthropic'], when: 'diagnosing' },
+    { field: beta, forServers: ['anthropic'], when: 'diagnosing' },
+  ],
   request(input) {
-    const { system, turns } = systemAndTurns(input.prompt);
-    const tools = input.prompt.tools.map(toolParts).map(({ name, description, parameters }) => ({ name, description, input_schema: parameters }));
-    return post(endpointUrl(input.url, '/messages', '/v1'), input, { 'x-api-key': input.key, 'anthropic-version': '2023-06-01' }, {
+    const maxTokens = input.maxTokens ?? 4096;
+    const tools = toolsFor(input);
+    const { mark } = input.prompt;
+    const more = betas(input);
+    const headers = 'anthropic-beta' in more ? Object.fromEntries(Object.entries(input.headers).filter(([name]) => name.toLowerCase() !== 'anthropic-beta')) : input.headers;
+    return post(endpointUrl(input.url, '/messages', '/v1'), { ...input, headers }, { 'x-api-key': input.key, 'anthropic-version': '2023-06-01', ...more }, {
       model: input.model,
-      max_tokens: input.maxTokens ?? 4096,
-      ...(system === '' ? {} : { system }),
-      messages: turns.map(({ role, text }) => ({ role, content: text })),
+      max_tokens: maxTokens,
       ...(tools.length > 0 ? { tools } : {}),
+      ...messagesOf(input),
+      ...(mark ? markField('cache_control', mark) : {}),
+      ...fieldsOf(input, maxTokens),
       stream: true,
+      ...(input.compareWith !== undefined && input.ask.has('diagnostics') ? { diagnostics: { previous_message_id: input.compareWith } } : {}),
       ...(input.ask.has('ignore_eos') ? { ignore_eos: true } : {}),
     });
   },

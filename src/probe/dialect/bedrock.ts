@@ -1,7 +1,8 @@
+import type { ChatMessage } from '../../prompt/prompt';
 import type { Dialect, Frame, FrameReader, FrameSink, RequestInput } from './dialect';
 import { at, count, list, object, string, type JsonObject } from './json';
 import { messageIn } from '../serverError';
-import { bearer, post, systemAndTurns, toolParts } from './request';
+import { bearer, blockOf, joined, markField, ownFields, post, systemAndTurns, toolsOf, withEndMark } from './request';
 
 /** Reads ConverseStream messages; the event type is in the frame, or, where a file holds payloads alone, the only key of the object. */
 class ConverseReader implements FrameReader {
@@ -101,19 +102,30 @@ function bedrockUrl(input: RequestInput): string {
   return url.href;
 }
 
+/** Content blocks; a marker is a block of its own behind the one that it ends. */
+function blocks(message: ChatMessage, own: boolean): JsonObject[] {
+  return (message.parts ?? [{ text: message.text }]).flatMap((part) => {
+    const block = blockOf(part, own, (text) => ({ text }));
+    return [...(block === null ? [] : [block]), ...(part.mark ? [markField('cachePoint', part.mark)] : [])];
+  });
+}
+
 /** Amazon Bedrock ConverseStream with a bearer key. */
 export const bedrock: Dialect = {
   id: 'bedrock',
   framing: 'aws-eventstream',
   optional: [],
   request(input) {
-    const { system, turns } = systemAndTurns(input.prompt);
-    const tools = input.prompt.tools.map(toolParts).map(({ name, description, parameters }) => ({ toolSpec: { name, description, inputSchema: { json: parameters } } }));
+    const prompt = withEndMark(input.prompt);
+    const own = prompt.own?.api === 'bedrock';
+    const { system, turns } = systemAndTurns(prompt);
+    const tools = own ? prompt.tools : toolsOf(prompt.tools).flatMap(({ name, description, parameters, mark }) => [{ toolSpec: { name, description, inputSchema: { json: parameters } } }, ...(mark ? [markField('cachePoint', mark)] : [])]);
     return post(bedrockUrl(input), input, { ...bearer(input.key), accept: 'application/vnd.amazon.eventstream' }, {
-      messages: turns.map(({ role, text }) => ({ role, content: [{ text }] })),
-      ...(system === '' ? {} : { system: [{ text: system }] }),
+      messages: turns.map((message) => ({ role: message.role === 'assistant' ? 'assistant' : 'user', content: blocks(message, own) })),
+      ...(system.length === 0 ? {} : { system: system.some(({ parts }) => parts !== undefined) ? system.flatMap((message) => blocks(message, own)) : [{ text: joined(system) }] }),
       ...(input.maxTokens === null ? {} : { inferenceConfig: { maxTokens: input.maxTokens } }),
       ...(tools.length > 0 ? { toolConfig: { tools } } : {}),
+      ...ownFields(input, 'bedrock'),
     });
   },
   reader: (sink) => new ConverseReader(sink),

@@ -1,6 +1,6 @@
 import type { Dialect, Frame, FrameReader, FrameSink } from './dialect';
 import { at, count, list, object, string, type JsonObject } from './json';
-import { bearer, chatMessages, endpointUrl, post } from './request';
+import { bearer, chatMessages, endpointUrl, functionTools, post } from './request';
 
 const structure = /^(?:message-start|content-start|content-end|tool-call-end|citation-start|citation-end|debug)$/;
 
@@ -83,7 +83,7 @@ export const cohere: Dialect = {
     post(endpointUrl(input.url, '/chat', '/v2'), input, bearer(input.key), {
       model: input.model,
       messages: chatMessages(input.prompt, false),
-      ...(input.prompt.tools.length > 0 ? { tools: input.prompt.tools } : {}),
+      ...(input.prompt.tools.length > 0 ? { tools: functionTools(input.prompt) } : {}),
       stream: true,
       max_tokens: input.maxTokens,
     }),

@@ -39,6 +39,18 @@ export interface RequestInput {
   readonly body: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string>>;
   readonly key: string | null;
+  /** The answer that the provider shall compare this request with; null = none yet, only remember this one; absent = not asked. */
+  readonly compareWith?: string | null;
+}
+
+/** What a provider itself says broke its cache, compared with an earlier request. */
+export interface CacheDiagnosis {
+  /** `same`: it found no difference; `not-found`: it no longer knows the earlier request; `unknown`: it compared nothing, or not in time. */
+  readonly state: 'same' | 'changed' | 'not-found' | 'unknown';
+  /** In the provider's own word (`system_changed`, `input_changed` …), or null. */
+  readonly reason: string | null;
+  /** Prompt tokens behind the first difference, as the provider estimates them; null = not told. */
+  readonly missedTokens: number | null;
 }
 
 /** One HTTP request, complete but for the connection. `headers` may hold the key: never log it. */
@@ -93,6 +105,10 @@ export interface FrameSink {
   usage(usage: Usage, from?: 'server-count'): void;
   timing(timing: ServerTiming): void;
   finish(reason: string): void;
+  /** The provider's id of this answer. */
+  answerId(id: string): void;
+  /** What the provider says of its cache; the last one counts. */
+  diagnosis(diagnosis: CacheDiagnosis): void;
   /** The dialect's terminal marker (message_stop, done:true …); `[DONE]` is seen by the decoder itself. */
   terminal(): void;
   /** This frame is a whole answer, not a piece of a stream; call it before the deltas. */
@@ -110,8 +126,8 @@ export interface OptionalField {
   readonly field: string;
   /** Asked only where one of these servers was detected (`vllm`, `sglang`, `llama.cpp` …); absent = everywhere. */
   readonly forServers?: readonly string[];
-  /** Asked only when every answer must have the same length. */
-  readonly when?: 'fixed-length';
+  /** Asked only when every answer must have the same length, or when the provider shall say what broke its cache. */
+  readonly when?: 'fixed-length' | 'diagnosing';
 }
 
 /** One API family: path, body, and how to read one frame. Pure. */

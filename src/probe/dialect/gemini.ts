@@ -1,6 +1,7 @@
+import type { ChatMessage } from '../../prompt/prompt';
 import type { Dialect, FrameReader, FrameSink, GrowthIsToken, RequestInput } from './dialect';
 import { at, count, list, object, string, type JsonObject } from './json';
-import { post, systemAndTurns, toolParts } from './request';
+import { blockOf, joined, ownFields, post, systemAndTurns, toolsOf } from './request';
 
 /** Finish reasons as `enum-encoding=int` numbers them. */
 const finishNames: readonly string[] = ['FINISH_REASON_UNSPECIFIED', 'STOP', 'MAX_TOKENS', 'SAFETY', 'RECITATION', 'OTHER', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII', 'MALFORMED_FUNCTION_CALL'];
@@ -100,13 +101,17 @@ export const gemini: Dialect = {
   framing: 'sse-or-json-array',
   optional: [],
   request(input) {
-    const { system, turns } = systemAndTurns(input.prompt);
+    const { prompt } = input;
+    const own = prompt.own?.api === 'gemini';
+    const { system, turns } = systemAndTurns(prompt);
     const vertex = new URL(input.url).hostname.endsWith('aiplatform.googleapis.com');
-    const functions = input.prompt.tools.map(toolParts);
+    const tools = own ? prompt.tools : prompt.tools.length > 0 ? [{ functionDeclarations: toolsOf(prompt.tools).map(({ name, description, parameters }) => ({ name, description, parameters })) }] : [];
+    const parts = ({ parts: blocks, text }: ChatMessage): JsonObject[] => (own && blocks !== undefined ? blocks.map((part) => blockOf(part, own, (words) => ({ text: words }))).filter((block) => block !== null) : [{ text }]);
     return post(geminiUrl(input), input, vertex ? { authorization: input.key === null ? null : `Bearer ${input.key}` } : { 'x-goog-api-key': input.key }, {
-      ...(system === '' ? {} : { systemInstruction: { parts: [{ text: system }] } }),
-      contents: turns.map(({ role, text }) => ({ role: role === 'assistant' ? 'model' : 'user', parts: [{ text }] })),
-      ...(functions.length > 0 ? { tools: [{ functionDeclarations: functions }] } : {}),
+      ...(system.length === 0 ? {} : { systemInstruction: { parts: own ? system.flatMap(parts) : [{ text: joined(system) }] } }),
+      contents: turns.map((message) => ({ role: message.role === 'assistant' ? 'model' : 'user', parts: parts(message) })),
+      ...(tools.length > 0 ? { tools } : {}),
+      ...ownFields(input, 'gemini'),
       ...(input.maxTokens === null ? {} : { generationConfig: { maxOutputTokens: input.maxTokens } }),
     });
   },

@@ -40,6 +40,7 @@ const hosted: readonly (readonly [host: RegExp, server: string])[] = [
   [/(?:^|\.)api\.openai\.com$/, 'openai'],
   [/\.openai\.azure\.com$|\.cognitiveservices\.azure\.com$|\.services\.ai\.azure\.com$/, 'azure'],
   [/(?:^|\.)fireworks\.ai$/, 'fireworks'],
+  [/(?:^|\.)api\.anthropic\.com$/, 'anthropic'],
 ];
 
 /**
@@ -47,13 +48,13 @@ const hosted: readonly (readonly [host: RegExp, server: string])[] = [
  * the URL's host), minus what the endpoint refused. A refused `stream_options` takes its children with it; a refused
  * `max_tokens` brings `max_completion_tokens`.
  */
-export function askFor(dialect: Dialect, endpoint: { readonly url: string; readonly server: string | null; readonly refused: ReadonlySet<string>; readonly fixedLength: boolean }): ReadonlySet<string> {
+export function askFor(dialect: Dialect, endpoint: { readonly url: string; readonly server: string | null; readonly refused: ReadonlySet<string>; readonly fixedLength: boolean; readonly diagnosing?: boolean }): ReadonlySet<string> {
   const host = URL.canParse(endpoint.url) ? new URL(endpoint.url).hostname : '';
   const plain = (name: string): string => name.toLowerCase().replace(/[^a-z]/g, '');
   const servers = [endpoint.server, hosted.find(([pattern]) => pattern.test(host))?.[1]].filter((s) => s !== undefined && s !== null).map(plain);
   const ask = new Set<string>();
   for (const { field, forServers, when } of dialect.optional) {
-    if (when === 'fixed-length' && !endpoint.fixedLength) continue;
+    if ((when === 'fixed-length' && !endpoint.fixedLength) || (when === 'diagnosing' && !endpoint.diagnosing)) continue;
     if (forServers !== undefined && !forServers.some((name) => servers.some((server) => server.startsWith(plain(name))))) continue;
     if (endpoint.refused.has(field) || endpoint.refused.has(field.split('.')[0]!)) continue;
     ask.add(field);

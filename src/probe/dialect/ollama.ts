@@ -1,7 +1,7 @@
 import type { ServerTiming } from '../../report/sample';
 import type { Dialect, FrameReader, FrameSink, HeaderList, RequestInput } from './dialect';
 import { count, list, object, string, type JsonObject } from './json';
-import { bearer, chatMessages, post, promptText } from './request';
+import { bearer, chatMessages, functionTools, post, promptText } from './request';
 
 /** Durations of the last line, in ns. */
 const durations: Readonly<Record<string, ServerTiming['covers']>> = { total_duration: 'total', load_duration: 'load', prompt_eval_duration: 'prefill', eval_duration: 'decode' };
@@ -71,7 +71,7 @@ export const ollama: Dialect = {
   request(input) {
     const { url, generate } = ollamaUrl(input);
     const options = input.maxTokens === null ? {} : { options: { num_predict: input.maxTokens } };
-    const prompt = generate ? { prompt: promptText(input.prompt) } : { messages: chatMessages(input.prompt, false), ...(input.prompt.tools.length > 0 ? { tools: input.prompt.tools } : {}) };
+    const prompt = generate ? { prompt: promptText(input.prompt) } : { messages: chatMessages(input.prompt, false), ...(input.prompt.tools.length > 0 ? { tools: functionTools(input.prompt) } : {}) };
     return post(url, input, { ...bearer(input.key), accept: 'application/x-ndjson' }, { model: input.model, ...prompt, stream: true, ...options });
   },
   reader: (sink, { headers }) => new OllamaReader(sink, headers),

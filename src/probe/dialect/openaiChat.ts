@@ -3,7 +3,7 @@ import { at, count, list, object, string, type JsonObject } from './json';
 import { messageIn } from '../serverError';
 import { tellFrameTimings } from './openaiTimings';
 import { tellTimings, tellUsage } from './openaiUsage';
-import { bearer, chatMessages, endpointUrl, post } from './request';
+import { bearer, endpointUrl, functionTools, openaiMessages, ownFields, post } from './request';
 
 /** Optional fields of the chat and completions APIs; the names of servers are those detection finds. */
 export const openaiOptional: readonly OptionalField[] = [
@@ -39,10 +39,12 @@ export function openaiExtras(input: RequestInput): Record<string, unknown> {
 /** The body of a chat request. `max_tokens` and `max_completion_tokens` name one cap; a server knows one or both, so one is sent. */
 export function chatBody(input: RequestInput, knowsDeveloper: boolean): Record<string, unknown> {
   const cap = input.ask.has('max_completion_tokens') ? 'max_completion_tokens' : 'max_tokens';
+  const tools = functionTools(input.prompt);
   return {
     model: input.model,
-    messages: chatMessages(input.prompt, knowsDeveloper),
-    ...(input.prompt.tools.length > 0 ? { tools: input.prompt.tools } : {}),
+    messages: openaiMessages(input, 'chat', knowsDeveloper),
+    ...(tools.length > 0 ? { tools } : {}),
+    ...ownFields(input, 'chat'),
     [cap]: input.maxTokens,
     ...openaiExtras(input),
   };

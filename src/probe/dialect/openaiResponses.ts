@@ -1,8 +1,8 @@
-import type { Dialect, Frame, FrameReader, FrameSink } from './dialect';
-import { count, list, object, string, type JsonObject } from './json';
+import type { CacheDiagnosis, Dialect, Frame, FrameReader, FrameSink, RequestInput } from './dialect';
+import { at, count, list, object, string, type JsonObject } from './json';
 import { messageIn } from '../serverError';
 import { openaiUsage } from './openaiUsage';
-import { bearer, chatMessages, endpointUrl, post, toolParts } from './request';
+import { bearer, endpointUrl, openaiMessages, ownFields, post, toolsOf } from './request';
 
 /** Output items are told apart by their index: some proxies give one item a new id in every event. */
 const keyOf = (event: JsonObject): string => String(count(event['output_index']) ?? string(event['item_id']));
@@ -80,11 +80,22 @@ class ResponsesReader implements FrameReader {
   #over(type: string, response: JsonObject | null): void {
     const usage = openaiUsage(response?.['usage'], (flag) => this.#sink.flag(flag));
     if (usage !== null) this.#sink.usage(usage);
+    this.#diagnosis(response);
     const status = type.slice('response.'.length);
     const reason = string(object(response?.['incomplete_details'])?.['reason']);
     this.#sink.finish(reason === '' ? status : reason);
     if (status === 'failed') this.#sink.error(messageIn({ error: response?.['error'] }) ?? 'The response failed.');
     this.#sink.terminal();
+  }
+
+  #diagnosis(response: JsonObject | null): void {
+    if (string(response?.['id']) !== '') this.#sink.answerId(string(response?.['id']));
+    const told = object(response?.['prompt_cache_diagnostics']);
+    if (told === null) return;
+    const states: Readonly<Record<string, CacheDiagnosis['state']>> = { cache_hit: 'same', cache_miss: 'changed', comparison_response_not_found: 'not-found' };
+    const type = string(told['type']);
+    const reason = string(told['reason']) || string(at(told, 'reason', 'type'));
+    this.#sink.diagnosis({ state: states[type] ?? 'unknown', reason: reason !== '' ? reason : type === 'cache_hit' || type === '' ? null : type, missedTokens: count(told['cache_missed_tokens']) ?? null });
   }
 
   whole(json: unknown): boolean {
@@ -104,19 +115,36 @@ class ResponsesReader implements FrameReader {
   }
 }
 
+const comparison = 'prompt_cache_options.comparison_response_id';
+
+/** Tools lie flat in this API. */
+function toolsFor({ prompt }: RequestInput): readonly unknown[] {
+  if (prompt.own?.api === 'responses') return prompt.tools;
+  return toolsOf(prompt.tools).map(({ name, description, parameters }) => ({ type: 'function', name, description, parameters }));
+}
+
 /** OpenAI Responses, and LM Studio, vLLM, Ollama, llama.cpp, OpenRouter, DeepSeek, Bedrock speaking it. */
 export const openaiResponses: Dialect = {
   id: 'openai-responses',
   framing: 'sse',
-  optional: [{ field: 'stream_options.include_obfuscation', forServers: ['openai'] }, { field: 'ignore_eos', forServers: ['vllm'], when: 'fixed-length' }],
+  optional: [
+    { field: 'stream_options.include_obfuscation', forServers: ['openai'] },
+    { field: 'ignore_eos', forServers: ['vllm'], when: 'fixed-length' },
+    { field: comparison, forServers: ['openai'], when: 'diagnosing' },
+  ],
   request(input) {
-    const tools = input.prompt.tools.map((tool) => ({ type: 'function', ...toolParts(tool) }));
+    const tools = toolsFor(input);
+    const fields = ownFields(input, 'responses');
+    const instructions = input.prompt.own?.api === 'responses' ? input.prompt.messages.find((message) => message.instructions) : undefined;
     return post(endpointUrl(input.url, '/responses', '/v1'), input, bearer(input.key), {
       model: input.model,
-      input: chatMessages(input.prompt, true),
+      ...(instructions ? { instructions: instructions.text } : {}),
+      input: openaiMessages(input, 'responses', true),
       ...(tools.length > 0 ? { tools } : {}),
+      ...fields,
       stream: true,
       max_output_tokens: input.maxTokens,
+      ...(typeof input.compareWith === 'string' && input.ask.has(comparison) ? { prompt_cache_options: { ...object(fields['prompt_cache_options']), comparison_response_id: input.compareWith } } : {}),
       ...(input.ask.has('stream_options.include_obfuscation') ? { stream_options: { include_obfuscation: false } } : {}),
       ...(input.ask.has('ignore_eos') ? { ignore_eos: true } : {}),
     });

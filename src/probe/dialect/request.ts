@@ -1,6 +1,7 @@
-import type { ChatPrompt } from '../../prompt/prompt';
+import { markOf } from '../../prompt/cacheMark';
+import type { CacheMark, ChatMessage, ChatPart, ChatPrompt, RequestApi, Role } from '../../prompt/prompt';
 import type { RequestInput, WireRequest } from './dialect';
-import { object, string } from './json';
+import { at, list, object, string, type JsonObject } from './json';
 
 /** Paths (their last segments) that a user may have pasted whole; cut off when another API of the same server is asked. */
 const tails = /\/(?:chat\/completions|completions|completion|responses|messages|generate_stream|generate|v2\/chat|api\/chat|embeddings|models)\/?$/;
@@ -58,12 +59,83 @@ function merged(base: Readonly<Record<string, unknown>>, extra: Readonly<Record<
   return all;
 }
 
-/** The prompt as OpenAI messages. Tool results have no call to belong to in a plain prompt and go as the user's; `developer` only where the server knows it. */
+/** The prompt as plain messages in OpenAI's roles, for APIs without content blocks. Tool results have no call to belong to and go as the user's; `developer` only where the server knows it. */
 export function chatMessages(prompt: ChatPrompt, knowsDeveloper: boolean): { role: string; content: string }[] {
-  return prompt.messages.map(({ role, text }) => {
-    if (role === 'developer') return { role: knowsDeveloper ? 'developer' : 'system', content: text };
-    return { role: role === 'tool' ? 'user' : role, content: text };
+  return prompt.messages.map(({ role, text }) => ({ role: plainRole(role, knowsDeveloper), content: text }));
+}
+
+function plainRole(role: Role, knowsDeveloper: boolean): string {
+  if (role === 'developer') return knowsDeveloper ? 'developer' : 'system';
+  return role === 'tool' ? 'user' : role;
+}
+
+const markerHosts = /(?:^|\.)(?:openrouter\.ai|aliyuncs\.com|minimax\.io|minimaxi\.com)$/;
+const openaiHosts = /(?:^|\.)(?:openai\.com|openai\.azure\.com|cognitiveservices\.azure\.com|services\.ai\.azure\.com)$/;
+
+/**
+ * How an OpenAI-like endpoint writes a breakpoint of the prompt: by its host, else as the file does when it was written for this API.
+ * Null where the API has none: other hosts, and OpenAI's models before GPT-5.6.
+ */
+export function markKey({ url, model, prompt }: Pick<RequestInput, 'url' | 'model' | 'prompt'>, api: RequestApi, mark: CacheMark): CacheMark['key'] | null {
+  const { hostname } = new URL(url);
+  const own = prompt.own?.api === api;
+  if (markerHosts.test(hostname)) return 'cache_control';
+  if (own && (mark.key === 'prompt_cache_breakpoint' || (mark.key === 'cache_control' && !openaiHosts.test(hostname)))) return mark.key;
+  const [, major = '0', minor = '0'] = /gpt-(\d+)(?:\.(\d+))?/.exec(model ?? '') ?? [];
+  return openaiHosts.test(hostname) && Number(major) + Number(minor) / 10 >= 5.6 ? 'prompt_cache_breakpoint' : null;
+}
+
+/** A breakpoint as a field of the block that it ends. */
+export function markField(key: CacheMark['key'], { ttl }: CacheMark): JsonObject {
+  if (key === 'prompt_cache_breakpoint') return { [key]: { mode: 'explicit' } };
+  return { [key]: { type: key === 'cache_control' ? 'ephemeral' : 'default', ...(ttl === null ? {} : { ttl }) } };
+}
+
+/** A content block for an API: as the file writes it where it was written for this API, else its text by `text`; null when there is nothing to send. */
+export function blockOf(part: ChatPart, own: boolean, text: (text: string) => JsonObject): JsonObject | null {
+  if (own && part.block !== undefined) return typeof part.block['text'] === 'string' ? { ...part.block, text: part.text } : part.block;
+  return part.text === '' ? null : text(part.text);
+}
+
+/** Content blocks with their markers as fields; `text` makes a block of a text, `key` names a marker or gives null where it cannot be sent. */
+export function markedBlocks(message: ChatMessage, own: boolean, text: (text: string) => JsonObject, key: (mark: CacheMark) => CacheMark['key'] | null): JsonObject[] {
+  return (message.parts ?? [{ text: message.text }]).flatMap((part) => {
+    const block = blockOf(part, own, text);
+    const name = part.mark === undefined ? null : key(part.mark);
+    return block === null ? [] : [{ ...block, ...(part.mark === undefined || name === null ? {} : markField(name, part.mark)) }];
   });
+}
+
+/** The prompt with its one marker for the whole request on the last block, for APIs that know only markers on blocks. */
+export function withEndMark(prompt: ChatPrompt): ChatPrompt {
+  const { mark } = prompt;
+  const last = prompt.messages.at(-1);
+  if (mark === undefined || last === undefined) return prompt;
+  const parts = last.parts ?? [{ text: last.text }];
+  return { ...prompt, messages: [...prompt.messages.slice(0, -1), { ...last, parts: parts.map((part, i) => (i === parts.length - 1 ? { mark, ...part } : part)) }] };
+}
+
+/** The messages of an OpenAI-like API: blocks, markers and fields as the file writes them where it was written for this API, else texts with the markers that the endpoint knows. */
+export function openaiMessages(input: RequestInput, api: 'chat' | 'responses', knowsDeveloper: boolean): JsonObject[] {
+  const { mark } = input.prompt;
+  const prompt = mark !== undefined && markKey(input, api, mark) === 'cache_control' ? withEndMark(input.prompt) : input.prompt;
+  const own = prompt.own?.api === api;
+  const key = (one: CacheMark): CacheMark['key'] | null => markKey(input, api, one);
+  return prompt.messages.flatMap((message) => {
+    if (api === 'responses' && own && message.instructions) return [];
+    const { role, text, parts, fields } = message;
+    if (own && parts?.length === 0 && fields !== undefined) return [fields];
+    const sent = own && role === 'tool' ? role : plainRole(role, knowsDeveloper);
+    const type = api === 'chat' ? 'text' : role === 'assistant' ? 'output_text' : 'input_text';
+    const blocks = parts === undefined ? null : markedBlocks(message, own, (words) => ({ type, text: words }), key);
+    const asBlocks = blocks !== null && blocks.length > 0 && (own || blocks.some((block) => markOf(block) !== undefined));
+    return [{ role: sent, content: asBlocks ? blocks : text, ...(own ? fields : {}) }];
+  });
+}
+
+/** The file's own fields beside its messages, where it was written for this API. */
+export function ownFields({ prompt }: RequestInput, api: RequestApi): JsonObject {
+  return prompt.own?.api === api ? prompt.own.fields : {};
 }
 
 /** The prompt for APIs that take one text: the messages one after another. */
@@ -71,21 +143,56 @@ export function promptText(prompt: ChatPrompt): string {
   return prompt.messages.map((message) => message.text).join('\n\n');
 }
 
-/** System text and the turns apart, for APIs that want them so; turns are `user` and `assistant` only. */
-export function systemAndTurns(prompt: ChatPrompt): { system: string; turns: { role: 'user' | 'assistant'; text: string }[] } {
-  const system = prompt.messages.filter((m) => m.role === 'system' || m.role === 'developer').map((m) => m.text);
-  const turns: { role: 'user' | 'assistant'; text: string }[] = [];
-  for (const { role, text } of prompt.messages) {
-    if (role === 'system' || role === 'developer') continue;
-    turns.push({ role: role === 'assistant' ? 'assistant' : 'user', text });
-  }
-  return { system: system.join('\n\n'), turns };
+/**
+ * System messages and the turns apart, for APIs that want them so. With `late`, only those before the first turn are system messages:
+ * what the file says later stays where it is.
+ */
+export function systemAndTurns(prompt: ChatPrompt, late = false): { system: ChatMessage[]; turns: ChatMessage[] } {
+  const isSystem = ({ role }: ChatMessage): boolean => role === 'system' || role === 'developer';
+  const first = prompt.messages.findIndex((message) => !isSystem(message));
+  const leads = (message: ChatMessage, i: number): boolean => isSystem(message) && (!late || first < 0 || i < first);
+  return { system: prompt.messages.filter(leads), turns: prompt.messages.filter((message, i) => !leads(message, i)) };
 }
 
-/** A tool of the prompt (OpenAI function form) in its parts. */
-export function toolParts(tool: unknown): { name: string; description: string | undefined; parameters: unknown } {
-  const outer = object(tool);
-  const inner = object(outer?.['function']) ?? outer;
-  const description = string(inner?.['description']);
-  return { name: string(inner?.['name']), description: description === '' ? undefined : description, parameters: inner?.['parameters'] ?? { type: 'object', properties: {} } };
+/** The texts of messages as one. */
+export function joined(messages: readonly ChatMessage[]): string {
+  return messages.map(({ text }) => text).join('\n\n');
+}
+
+/** A tool in its parts, whatever API it was written for. */
+export interface ToolParts {
+  readonly name: string;
+  readonly description: string | undefined;
+  readonly parameters: unknown;
+  readonly mark?: CacheMark;
+}
+
+/** The tools of a prompt in their parts; a marker behind a tool (Bedrock) is the tool's. */
+export function toolsOf(tools: readonly unknown[]): ToolParts[] {
+  const all: ToolParts[] = [];
+  for (const tool of tools) {
+    const outer = object(tool) ?? {};
+    const mark = markOf(outer);
+    const last = all.at(-1);
+    if (mark !== undefined && Object.keys(outer).length === 1) {
+      if (last !== undefined) all[all.length - 1] = { ...last, mark };
+      continue;
+    }
+    const declared = list(outer['functionDeclarations'] ?? outer['function_declarations']);
+    for (const one of declared.length > 0 ? declared : [outer]) all.push({ ...toolParts(object(one) ?? {}), ...(mark ? { mark } : {}) });
+  }
+  return all;
+}
+
+function toolParts(outer: JsonObject): ToolParts {
+  const inner = object(outer['function']) ?? object(outer['toolSpec']) ?? outer;
+  const description = string(inner['description']);
+  const mark = markOf(inner);
+  return { name: string(inner['name']), description: description === '' ? undefined : description, parameters: inner['parameters'] ?? inner['input_schema'] ?? at(inner, 'inputSchema', 'json') ?? { type: 'object', properties: {} }, ...(mark ? { mark } : {}) };
+}
+
+/** Tools in the OpenAI function form: as they are where they were written in it. */
+export function functionTools(prompt: ChatPrompt): readonly unknown[] {
+  if (prompt.own === undefined || prompt.own.api === 'chat') return prompt.tools;
+  return toolsOf(prompt.tools).map(({ name, description, parameters }) => ({ type: 'function', function: { name, description, parameters } }));
 }

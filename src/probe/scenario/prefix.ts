@@ -7,7 +7,9 @@ import type { Milliseconds, Sample } from '../../report/sample';
 import { completed, prefillRate, ttft } from '../../report/sample';
 import { bootstrapDifference, median, orderStatisticInterval, sorted } from '../../report/statistics';
 import type { ChatPrompt } from '../../prompt/prompt';
-import { createNonce, PlanError, type Shot } from '../plan';
+import type { CacheDiagnosis } from '../dialect/dialect';
+import { askFor } from '../dialect/index';
+import { createNonce, PlanError, type ProbeSettings, type Shot } from '../plan';
 import { saltedBeside, type PlannedProof, type PrefixPrediction } from './prefixPrediction';
 import { stepPlan, type Scenario, type ScenarioContext, type ScenarioResult, type StepRun, type Steps } from './scenario';
 
@@ -38,6 +40,17 @@ export interface PrefixRow {
   readonly state: 'yes' | 'less' | 'more' | 'unknown';
 }
 
+/** What a provider said of one kind of request when it was asked to compare it with the request before: its most frequent answer. */
+export interface ProviderSays {
+  readonly state: CacheDiagnosis['state'];
+  readonly reason: string | null;
+  /** Median of the prompt tokens behind the change, as the provider estimates them; null = not told. */
+  readonly missedTokens: number | null;
+  /** Answers with this reason, of all that came. */
+  readonly n: number;
+  readonly of: number;
+}
+
 /** `first-token/prefix@1`. */
 export interface PrefixResult extends ScenarioResult {
   readonly schema: 'first-token/prefix@1';
@@ -58,6 +71,12 @@ export interface PrefixResult extends ScenarioResult {
   readonly prefillRate: number | null;
   /** Cold requests that were served from the cache all the same, and the most tokens of one. */
   readonly coldHits: { readonly hits: number; readonly of: number; readonly most: number } | null;
+  /** Breakpoints in the request as it was sent. */
+  readonly markers: number;
+  /** What of the file could not be sent, in sentences. */
+  readonly notes: readonly string[];
+  /** The provider's own diagnostics; null where it has none or gave none. Evidence of their own: never part of predicted or served. */
+  readonly diagnosis: { readonly warm: ProviderSays | null; readonly changed: ProviderSays | null } | null;
   readonly affinity: { readonly attempts: readonly (number | null)[]; readonly hits: number; readonly of: number } | null;
   readonly expiry: readonly { readonly seconds: number; readonly cached: number | null; readonly ttft: Milliseconds | null }[] | null;
 }
@@ -67,6 +86,7 @@ interface Told {
   readonly sample: Sample;
   readonly cached: number | null;
   readonly from: ServedFrom;
+  readonly diagnosis: CacheDiagnosis | null;
 }
 
 type Kind = PrefixRow['kind'];
@@ -81,7 +101,7 @@ export function prefixProof(options: ProofOptions): Scenario<PrefixResult> {
 }
 
 function* proving(options: ProofOptions, context: ScenarioContext): Steps<PrefixResult> {
-  check(options);
+  checkProof({ ...options, pairs: options.planned.pairs.length }, context.settings);
   const { planned } = options;
   const { first, second } = planned;
   const tokens = Math.min(context.settings.maxTokens ?? answerTokens, answerTokens);
@@ -95,7 +115,7 @@ function* proving(options: ProofOptions, context: ScenarioContext): Steps<Prefix
     const alone = measured.length === 1 ? run.counted : null;
     for (const sample of measured) {
       const kind = String(sample.labels['kind']) as Kind;
-      if (completed(sample)) told[kind].push(tell(sample, alone ?? null));
+      if (completed(sample)) told[kind].push({ ...tell(sample, alone ?? null), diagnosis: run.told?.get(sample.id)?.diagnosis ?? null });
       else failed[kind] += 1;
     }
   };
@@ -104,14 +124,19 @@ function* proving(options: ProofOptions, context: ScenarioContext): Steps<Prefix
   const warmUp = yield { name: 'warm-up', plan: stepPlan(context, 'prefix', { shots: [shot('warmup', first, createNonce(), {}, { role: 'warmup' })], concurrency: 1 }), soFar: null, shown: null };
   if (warmUp.stopped) return finish();
   for (const [i, pair] of planned.pairs.entries()) {
-    const shots = (['cold', 'warm', 'changed'] as const).map((kind) => shot(`${i + 1}-${kind}`, kind === 'changed' ? second : first, pair.nonce, { kind, pair: i + 1 }));
     // Where the answers do not tell what was cached, the server's counters do, as long as each request is alone between two readings.
     const silent = i === 0 || told.cold.some(({ sample }) => sample.cachedTokens === null);
-    const steps = silent ? shots.map((one) => [one]) : [shots];
+    const asked = diagnoses(context.target);
+    const shots = kinds.map((kind) => shot(`${i + 1}-${kind}`, kind === 'changed' ? second : first, pair.nonce, { kind, pair: i + 1 }));
+    const steps = silent || asked ? shots.map((one) => [one]) : [shots];
+    let before: string | null = null;
     for (const [k, list] of steps.entries()) {
-      const run = yield { name: `pair-${i + 1}${silent ? `-${k + 1}` : ''}`, plan: stepPlan(context, 'prefix', { shots: list, concurrency: 1 }), countsCached: silent, soFar: i === 0 ? null : result(), shown: null };
+      // A provider compares with an answer it gave, so its id must have come back first.
+      const sent: Shot[] = asked ? list.map((one) => ({ ...one, compareWith: before })) : list;
+      const run: StepRun = yield { name: `pair-${i + 1}${steps.length > 1 ? `-${k + 1}` : ''}`, plan: stepPlan(context, 'prefix', { shots: sent, concurrency: 1 }), countsCached: silent, soFar: i === 0 ? null : result(), shown: null };
       take(run);
       if (run.stopped) return finish();
+      before = run.samples.flatMap((sample) => (completed(sample) ? (run.told?.get(sample.id)?.id ?? []) : [])).at(-1) ?? before;
     }
   }
   if (options.affinity > 0) {
@@ -130,15 +155,34 @@ function* proving(options: ProofOptions, context: ScenarioContext): Steps<Prefix
   return finish();
 }
 
-function check({ planned, affinity, expiry }: ProofOptions): void {
-  if (planned.pairs.length < 1 || planned.pairs.length > 1000) throw new PlanError(`--pairs must be from 1 to 1000; it is ${planned.pairs.length}.`);
+const kinds = ['cold', 'warm', 'changed'] as const;
+
+/** Requests of a proof: a warm-up, three a pair, the repeats for affinity, and two for each wait. */
+export function proofRequests({ pairs, affinity, expiry }: Pick<ProofOptions, 'affinity' | 'expiry'> & { readonly pairs: number }): number {
+  return 1 + 3 * pairs + affinity + 2 * expiry.length;
+}
+
+/** Throws a PlanError for a proof that makes no sense or needs more requests than the budget allows. */
+export function checkProof(options: Parameters<typeof proofRequests>[0], { budget }: Pick<ProbeSettings, 'budget'>): void {
+  const { pairs, affinity, expiry } = options;
+  if (pairs < 1 || pairs > 1000) throw new PlanError(`--pairs must be from 1 to 1000; it is ${pairs}.`);
   if (!Number.isInteger(affinity) || affinity < 0 || affinity > 1000) throw new PlanError(`--affinity must be a whole number up to 1000; it is ${affinity}.`);
   const wrong = expiry.find((seconds) => !(seconds > 0 && seconds <= 86_400));
   if (wrong !== undefined) throw new PlanError(`--expiry takes seconds up to 86400, as in 60,300,600; ${wrong} is not.`);
+  const requests = proofRequests(options);
+  if (budget.requests !== null && requests > budget.requests) {
+    throw new PlanError(`This proof sends ${counted(requests, 'request')} (a warm-up and three for each of ${counted(pairs, 'pair')}${affinity + expiry.length > 0 ? ', and those for affinity and expiry' : ''}), over the limit of ${count(budget.requests)}: lower --pairs, or raise the limit (--max-requests, firstToken.probe.maxRequests).`, 'firstToken.probe');
+  }
+}
+
+/** Whether the provider can be asked what broke its cache, as far as it has not refused. */
+function diagnoses({ dialect, endpoint, server, memory }: ScenarioContext['target']): boolean {
+  const ask = askFor(dialect, { url: endpoint.url, server, refused: new Set(memory.recall(endpoint.url).refused), fixedLength: false, diagnosing: true });
+  return dialect.optional.some(({ field, when }) => when === 'diagnosing' && ask.has(field));
 }
 
 /** Cached tokens as the answer tells them, else by the server's counters when they counted just this request. */
-function tell(sample: Sample, counters: StepRun['counted'] | null): Told {
+function tell(sample: Sample, counters: StepRun['counted'] | null): Omit<Told, 'diagnosis'> {
   if (sample.cachedTokens !== null) return { sample, cached: sample.cachedTokens, from: 'usage' };
   const own = counters && (sample.promptTokens === null ? counters.asked > 0 : Math.abs(counters.asked - sample.promptTokens) <= 1);
   return { sample, cached: own ? counters.cached : null, from: 'metrics' };
@@ -154,7 +198,7 @@ function summarise(options: ProofOptions, context: ScenarioContext, told: Readon
   const { planned } = options;
   const { rule, change } = planned;
   const [pair] = planned.pairs;
-  const rows = (['cold', 'warm', 'changed'] as const).map((kind) => rowOf(kind, told[kind], failed[kind], pair === undefined || kind === 'cold' ? null : pair[kind], rule.block));
+  const rows = kinds.map((kind) => rowOf(kind, told[kind], failed[kind], pair === undefined || kind === 'cold' ? null : pair[kind], rule.block));
   const waits = (kind: Kind) => told[kind].flatMap(({ sample }) => ttft(sample) ?? []);
   const gained = bootstrapDifference(waits('warm'), waits('cold'), 0.5, 1);
   const repeats = [...told.warm, ...told.changed].filter(({ cached, sample }) => cached !== null && sample.promptTokens !== null);
@@ -172,9 +216,27 @@ function summarise(options: ProofOptions, context: ScenarioContext, told: Readon
     hitRate: repeats.length === 0 ? null : { cached: sum(repeats.map(({ cached }) => cached ?? 0)), prompt: sum(repeats.map(({ sample }) => sample.promptTokens ?? 0)) },
     prefillRate: median(told.cold.flatMap(({ sample }) => prefillRate(sample) ?? [])),
     coldHits: cold.length === 0 ? null : { hits: cold.filter(({ cached }) => (cached ?? 0) > templateTokens).length, of: cold.length, most: Math.max(...cold.map(({ cached }) => cached ?? 0)) },
+    markers: planned.markers,
+    notes: planned.notes,
+    diagnosis: diagnosisOf(told),
     ...found,
   };
   return { ...numbers, verdict: verdictOf(numbers), sentences: sentencesOf(numbers, options) };
+}
+
+/** Null when nothing was told of either. */
+function diagnosisOf(told: Readonly<Record<Kind, readonly Told[]>>): PrefixResult['diagnosis'] {
+  const [warm, changed] = [saysOf(told.warm), saysOf(told.changed)];
+  return warm === null && changed === null ? null : { warm, changed };
+}
+
+function saysOf(told: readonly Told[]): ProviderSays | null {
+  const all = told.flatMap(({ diagnosis }) => diagnosis ?? []);
+  const named = (one: CacheDiagnosis): string => `${one.state} ${one.reason ?? ''}`;
+  const often = [...all].sort((a, b) => all.filter((one) => named(one) === named(b)).length - all.filter((one) => named(one) === named(a)).length)[0];
+  if (often === undefined) return null;
+  const same = all.filter((one) => named(one) === named(often));
+  return { state: often.state, reason: often.reason, missedTokens: median(same.flatMap(({ missedTokens }) => missedTokens ?? [])), n: same.length, of: all.length };
 }
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
@@ -238,7 +300,7 @@ function sentencesOf(result: Omit<PrefixResult, 'sentences' | 'verdict'>, { plan
   const row = (kind: Kind) => rows.find((one) => one.kind === kind);
   const changed = row('changed')?.predicted;
   const told = rows.find(({ served }) => served !== null)?.served?.from;
-  const out: string[] = [];
+  const out: string[] = [...result.notes];
   if (changed) {
     const how = changed.exact ? 'counted by the server’s own tokenizer, chat template included' : 'counted from the text and scaled to the prompt tokens the server reports, so it is right to about a tenth';
     out.push(`Predicted by the rule of ${rule.name} (as of ${rule.asOf}), ${how}. A later request (${result.change}): ${changed.why.includes('in common') ? '' : `${counted(changed.common, 'token')} in common, `}${changed.why}.`);
@@ -247,6 +309,7 @@ function sentencesOf(result: Omit<PrefixResult, 'sentences' | 'verdict'>, { plan
   if (told === 'usage') out.push('Served is the server’s own answer (evidence level 4 of 5). TTFT only supports it (level 5): it is noisy.');
   if (told === 'metrics') out.push('Served comes from the server’s counters before and after each request (evidence level 4 of 5), since the answers do not tell; it holds only while nobody else uses the server.');
   if (told === undefined && row('cold')?.n) out.push(`The answers do not say how many prompt tokens were cached${rule.tell === null ? '' : `: ${rule.tell}`}. Only the latencies below speak, and they are noisy (evidence level 5 of 5).`);
+  if (result.diagnosis !== null) out.push(diagnosisSentence(result.diagnosis));
   if (gain !== null) out.push(gainSentence(gain, row('cold')?.n ?? 0));
   if (hitRate !== null && hitRate.prompt > 0) out.push(`Repeats and later requests took ${outOf(hitRate.cached, hitRate.prompt)} prompt tokens from the cache.`);
   if (result.prefillRate !== null) out.push(`Prefill without cached tokens: ${digits(result.prefillRate)} tokens/s.`);
@@ -259,6 +322,22 @@ function sentencesOf(result: Omit<PrefixResult, 'sentences' | 'verdict'>, { plan
   const lost = rows.reduce((total, { failed }) => total + failed, 0);
   if (lost > 0) out.push(`${counted(lost, 'request')} of ${count(3 * planned.pairs.length)} failed and stand in no row.`);
   return out;
+}
+
+/** What the provider says, in its own words and apart from everything else. */
+function diagnosisSentence({ warm, changed }: NonNullable<PrefixResult['diagnosis']>): string {
+  const parts = [...(changed === null ? [] : [`of the later request, ${providerWords(changed)}`]), ...(warm === null ? [] : [`of the same one again, ${providerWords(warm)}`])];
+  return `The provider’s own cache diagnostics (evidence level 4 of 5, apart from the served tokens) say ${parts.join('; ')}. They compare what was sent, whether or not the cache was hit.`;
+}
+
+/** A provider's answer in words. */
+export function providerWords({ state, reason, missedTokens, n, of }: ProviderSays): string {
+  const often = n === of ? '' : ` (${n} of ${of} answers)`;
+  if (state === 'same') return `that nothing broke the prefix${often}`;
+  if (state === 'not-found') return `that the earlier request is no longer known${often}`;
+  if (state === 'unknown') return `nothing yet${often}`;
+  const what = reason === null ? 'something changed' : reason.endsWith('_changed') ? `that the ${reason.slice(0, -'_changed'.length).replaceAll('_', ' ')} changed (${reason})` : `${reason.replaceAll('_', ' ')} (${reason})`;
+  return `${what}${missedTokens === null ? '' : `, with about ${counted(missedTokens, 'token')} behind it`}${often}`;
 }
 
 function gainSentence(gain: NonNullable<PrefixResult['gain']>, n: number): string {

@@ -1,5 +1,7 @@
 /** What a cache rule predicts for the pairs of a proof, in the server's own tokens where it tells them, else by the text. */
-import type { ChatPrompt } from '../../prompt/prompt';
+import { countMarks } from '../../prompt/cacheMark';
+import type { ChatPrompt, RequestApi } from '../../prompt/prompt';
+import { counted } from '../../report/format';
 import type { Answer } from '../detect';
 import { askFor } from '../dialect/index';
 import { endpointRoot } from '../dialect/request';
@@ -80,6 +82,10 @@ export interface PlannedProof extends ProofSubject {
   readonly pairs: readonly PlannedPair[];
   /** Who counted: the server's tokenizer, or the text. */
   readonly countedBy: 'server' | 'text';
+  /** Breakpoints in the request as it is sent. */
+  readonly markers: number;
+  /** What of the file this endpoint cannot be sent, in sentences. */
+  readonly notes: readonly string[];
 }
 
 /** Posts JSON to a URL of the endpoint's own server. */
@@ -101,13 +107,32 @@ export async function planProof(target: Target, wanted: ProofWanted, post: Post)
     const nonce = createNonce();
     const [first, second] = beside ? [subject.first, subject.second] : [salted(subject.first, nonce), salted(subject.second, nonce)];
     if (known === null || !beside) {
-      const counted: Pick<PlannedPair, 'warm' | 'changed'> | null = server ? await byTokens(target, first, second, subject.rule, post) : null;
-      if (counted === null) server = false;
-      known = counted ?? (await byText(target, first, second, subject.rule));
+      const exact: Pick<PlannedPair, 'warm' | 'changed'> | null = server ? await byTokens(target, first, second, subject.rule, post) : null;
+      if (exact === null) server = false;
+      known = exact ?? (await byText(target, first, second, subject.rule));
     }
     pairs.push({ nonce, ...known });
   }
-  return { ...subject, pairs, countedBy: server ? 'server' : 'text' };
+  return { ...subject, pairs, countedBy: server ? 'server' : 'text', markers: countMarks(bodyOf(target, subject.first)), notes: notesOf(target, subject.first) };
+}
+
+const apis: Readonly<Partial<Record<string, RequestApi>>> = { 'openai-chat': 'chat', azure: 'chat', 'openai-responses': 'responses', anthropic: 'anthropic', gemini: 'gemini', bedrock: 'bedrock' };
+
+/** What of a prompt does not reach this endpoint as its file writes it. */
+function notesOf(target: Target, prompt: ChatPrompt): string[] {
+  const { id } = target.dialect;
+  const parts = prompt.messages.flatMap((message) => message.parts ?? []);
+  // One marker for the whole request asks for what OpenAI does by itself.
+  const written = parts.filter(({ mark }) => mark !== undefined).length + countMarks(prompt.tools) + (prompt.mark !== undefined && !id.startsWith('openai-') && id !== 'azure' ? 1 : 0);
+  const lost = written - countMarks(bodyOf(target, prompt));
+  const notes: string[] = [];
+  if (lost > 0) notes.push(`${counted(lost, 'cache marker')} of the file cannot be written in the API of this endpoint (${id}) and ${lost === 1 ? 'is' : 'are'} left out: predicted and served are those of the request without ${lost === 1 ? 'it' : 'them'}.`);
+  if (prompt.own === undefined || prompt.own.api === apis[id]) return notes;
+  const kinds = [...new Set(parts.flatMap(({ block }) => (block === undefined || typeof block['text'] === 'string' ? [] : [typeof block['type'] === 'string' ? block['type'] : Object.keys(block)[0] ?? 'block'])))];
+  const fields = Object.keys(prompt.own.fields);
+  if (kinds.length > 0) notes.push(`The file is written for another API than ${id}: its blocks that are no text (${kinds.join(', ')}) are sent in words.`);
+  if (fields.length > 0) notes.push(`The file is written for another API than ${id}: ${fields.join(', ')} ${fields.length === 1 ? 'is' : 'are'} not sent.`);
+  return notes;
 }
 
 async function byTokens(target: Target, first: ChatPrompt, second: ChatPrompt, rule: RuleArithmetic, post: Post): Promise<Pick<PlannedPair, 'warm' | 'changed'> | null> {

@@ -6,6 +6,7 @@ import type { ClientLoad } from '../../report/capacity';
 import type { Validity } from '../../report/goodput';
 import type { Slo } from '../../report/report';
 import type { Milliseconds, Sample } from '../../report/sample';
+import type { CacheDiagnosis } from '../dialect/dialect';
 import type { ProbePlan, ProbeSettings, Target } from '../plan';
 import type { Stopped } from '../run';
 
@@ -34,6 +35,8 @@ export interface StepRun {
   readonly valid: Validity;
   /** Answers by sample id, where the step asked for them. */
   readonly texts: ReadonlyMap<string, string>;
+  /** The provider's ids of the answers, and what it says of its cache, by sample id: of shots that asked for it (`compareWith`). */
+  readonly told?: ReadonlyMap<string, { readonly id: string | null; readonly diagnosis: CacheDiagnosis | null }>;
   /** Since the scenario began. */
   readonly elapsed: Milliseconds;
   /** Prompt tokens asked and served from the cache during the step by the server's own counters, whoever asked; absent or null = not told. */

@@ -1,21 +1,23 @@
 /** POST /v1/messages: blocks between a start and a stop. */
 import type { Piece } from '../answer';
-import { renderChat, type TemplateMessage } from '../splitter';
-import { contentText, fieldsOf, invalid, objectList, optionalBoolean, optionalCount, optionalFields, optionalString, stopStrings, type Fields } from './bodyFields';
+import { changeSince } from '../answerMemory';
+import type { CachePoints } from '../breakpointCache';
+import { contentParts, fieldsOf, invalid, objectList, optionalBoolean, optionalCount, optionalFields, optionalString, stopStrings, type Fields } from './bodyFields';
+import { ephemeral, fingerprint, markerPoints, render, slotText, toolBlocks, writtenTokens, type CacheBlock } from './cacheBlocks';
 import { bearer, header, jsonReply, retryHeaders, sse, type Ask, type End, type Face, type Problem, type RawRequest, type Reply, type Tally, type Voice, type VoiceContext, type WireFrame } from './face';
 import type { PlainRoute } from './persona';
 
 /** The Messages face. */
 export const anthropic: Face = {
   id: 'anthropic',
-  routes: [{ path: /^(?:\/v1)?\/messages$/, read, voice: (_ask, _request, context) => new MessagesVoice(context) }],
+  routes: [{ path: /^(?:\/v1)?\/messages$/, read, points, voice: (ask, request, context) => new MessagesVoice(ask, request, context) }],
   key: (request) => header(request, 'x-api-key') ?? bearer(request),
   refuse,
 };
 
 /** /v1/messages/count_tokens and /v1/models in Anthropic's shape. */
 export const anthropicRoutes: readonly PlainRoute[] = [
-  { method: 'POST', path: /^\/v1\/messages\/count_tokens$/, answer: (request) => jsonReply(200, { input_tokens: promptOf(fieldsOf(request.body)).length }) },
+  { method: 'POST', path: /^\/v1\/messages\/count_tokens$/, answer: (request) => jsonReply(200, { input_tokens: render(blocksOf(fieldsOf(request.body))).prompt.length }) },
   {
     method: 'GET',
     path: /^\/v1\/models$/,
@@ -47,14 +49,20 @@ const errorTypes: Readonly<Record<number, string>> = {
   529: 'overloaded_error',
 };
 
-function promptOf(body: Fields): number[] {
-  const messages: TemplateMessage[] = objectList(body, 'messages').map((message, index) => ({
-    role: String(message.role),
-    text: contentText(message.content, `messages[${index}].content`),
-  }));
-  const system = contentText(body.system, 'system');
-  const tools = Array.isArray(body.tools) && body.tools.length > 0 ? JSON.stringify(body.tools) : null;
-  return renderChat(system === '' ? messages : [{ role: 'system', text: system }, ...messages], tools);
+function blocksOf(body: Fields): CacheBlock[] {
+  const tools = Array.isArray(body.tools) ? toolBlocks(body.tools as readonly unknown[], ephemeral) : [];
+  const system = contentParts(body.system, 'system').map(({ text, part }): CacheBlock => ({ slot: 'system', role: 'system', message: -1, text, mark: ephemeral(part) }));
+  const messages = objectList(body, 'messages').flatMap((message, index) => contentParts(message.content, `messages[${index}].content`).map(({ text, part }): CacheBlock => ({ slot: 'messages', role: String(message.role), message: index, text, mark: ephemeral(part) })));
+  return [...tools, ...system, ...messages];
+}
+
+/** One `cache_control` for the whole request is a breakpoint on its last block. */
+function points({ body }: RawRequest): CachePoints {
+  const fields = fieldsOf(body);
+  const blocks = blocksOf(fields);
+  const whole = ephemeral(fields);
+  const last = blocks.length - 1;
+  return markerPoints(whole === null ? blocks : blocks.map((block, i) => (i === last && block.mark === null ? { ...block, mark: whole } : block)), 'cache_control');
 }
 
 function read(request: RawRequest): Ask {
@@ -66,7 +74,7 @@ function read(request: RawRequest): Ask {
   const forced = choice.type === 'any' || choice.type === 'tool' ? (choice.name ?? firstTool) : undefined;
   return {
     model: optionalString(body, 'model'),
-    prompt: promptOf(body),
+    prompt: render(blocksOf(body)).prompt,
     maxTokens,
     minTokens: 0,
     ignoreEos: optionalBoolean(body, 'ignore_eos', false),
@@ -87,16 +95,20 @@ class MessagesVoice implements Voice {
   readonly contentType = 'text/event-stream; charset=utf-8';
   readonly headers: Readonly<Record<string, string>>;
   readonly #context: VoiceContext;
+  readonly #points: CachePoints | undefined;
+  readonly #diagnostics: Record<string, unknown>;
   #open: BlockKind | null = null;
   #index = -1;
 
-  constructor(context: VoiceContext) {
+  constructor(ask: Ask, { body }: RawRequest, context: VoiceContext) {
     this.#context = context;
+    this.#points = ask.points;
+    this.#diagnostics = diagnose(fieldsOf(body), context);
     this.headers = { 'request-id': `req_${context.id}` };
   }
 
   open(tally: Tally): WireFrame[] {
-    const message = { ...this.#message(), content: [], stop_reason: null, stop_sequence: null, usage: { ...inputUsage(tally), output_tokens: 1 } };
+    const message = { ...this.#message(), content: [], stop_reason: null, stop_sequence: null, ...this.#diagnostics, usage: { ...this.#usage(tally), output_tokens: 1 } };
     return [event('message_start', { message }), event('ping', {})];
   }
 
@@ -110,7 +122,7 @@ class MessagesVoice implements Voice {
 
   close(end: End): WireFrame[] {
     const delta = { stop_reason: stopReason(end), stop_sequence: null };
-    return [...this.#stop(), event('message_delta', { delta, usage: { ...inputUsage(end), output_tokens: end.outputTokens } }), event('message_stop', {})];
+    return [...this.#stop(), event('message_delta', { delta, usage: { ...this.#usage(end), output_tokens: end.outputTokens } }), event('message_stop', {})];
   }
 
   fail(problem: Problem): WireFrame[] {
@@ -122,7 +134,18 @@ class MessagesVoice implements Voice {
     if (end.reasoning !== '') content.push({ type: 'thinking', thinking: end.reasoning, signature: 'c2ltdWxhdGVk' });
     if (end.finish === 'tool') content.push({ type: 'tool_use', id: `toolu_${this.#context.id}`, name: this.#context.answer.tool, input: toolInput(end.toolArguments) });
     else content.push({ type: 'text', text: end.text });
-    return { ...this.#message(), content, stop_reason: stopReason(end), stop_sequence: null, usage: { ...inputUsage(end), output_tokens: end.outputTokens } };
+    return { ...this.#message(), content, stop_reason: stopReason(end), stop_sequence: null, ...this.#diagnostics, usage: { ...this.#usage(end), output_tokens: end.outputTokens } };
+  }
+
+  /** `input_tokens` excludes what came from the cache and what was added to it. */
+  #usage({ promptTokens, cachedTokens }: Tally): Record<string, unknown> {
+    const { short, long } = writtenTokens(this.#points, cachedTokens);
+    return {
+      input_tokens: promptTokens - cachedTokens - short - long,
+      cache_creation_input_tokens: short + long,
+      cache_read_input_tokens: cachedTokens,
+      ...(this.#points ? { cache_creation: { ephemeral_5m_input_tokens: short, ephemeral_1h_input_tokens: long } } : {}),
+    };
   }
 
   #message(): Record<string, unknown> {
@@ -158,9 +181,18 @@ function deltaOf(kind: BlockKind, text: string): Record<string, unknown> {
   return kind === 'tool' ? { type: 'input_json_delta', partial_json: text } : { type: 'text_delta', text };
 }
 
-/** `input_tokens` excludes what came from the cache. */
-function inputUsage({ promptTokens, cachedTokens }: Tally): Record<string, number> {
-  return { input_tokens: promptTokens - cachedTokens, cache_creation_input_tokens: 0, cache_read_input_tokens: cachedTokens };
+/** Compares with an earlier answer as asked, and remembers this one for later. */
+function diagnose(body: Fields, { id, model, memory }: VoiceContext): Record<string, unknown> {
+  if (body.diagnostics === undefined || body.diagnostics === null) return {};
+  const previous = optionalString(fieldsOf(body.diagnostics, 'diagnostics'), 'previous_message_id');
+  const blocks = blocksOf(body);
+  const now = fingerprint(blocks, [['model_changed', model], ['tools_changed', slotText(blocks, 'tools')], ['system_changed', slotText(blocks, 'system')]]);
+  memory.remember(`msg_${id}`, now);
+  if (previous === null) return { diagnostics: null };
+  const before = memory.find(previous);
+  if (before === null) return { diagnostics: { cache_miss_reason: { type: 'previous_message_not_found' } } };
+  const change = changeSince(before, now, 'messages_changed');
+  return { diagnostics: change === null ? null : { cache_miss_reason: { type: change.change, cache_missed_input_tokens: change.missed } } };
 }
 
 function stopReason({ finish }: End): string {

@@ -1,8 +1,9 @@
 /** Bedrock's Converse and ConverseStream: binary event-stream frames with checksums. */
 import { crc32 } from 'node:zlib';
 import type { Piece } from '../answer';
-import { renderChat, type TemplateMessage } from '../splitter';
-import { contentText, fieldsOf, objectList, optionalCount, optionalFields, stopStrings } from './bodyFields';
+import type { CachePoints } from '../breakpointCache';
+import { contentParts, fieldsOf, objectList, optionalCount, optionalFields, stopStrings, type Fields } from './bodyFields';
+import { ephemeral, markerPoints, render, writtenTokens, type CacheBlock } from './cacheBlocks';
 import { bearer, jsonReply, type Ask, type End, type Face, type Problem, type RawRequest, type Tally, type Voice, type VoiceContext, type WireFrame } from './face';
 import { toolInput } from './anthropic';
 
@@ -10,8 +11,8 @@ import { toolInput } from './anthropic';
 export const bedrock: Face = {
   id: 'bedrock',
   routes: [
-    { path: /^\/model\/([^/]+)\/converse-stream$/, read: (request) => read(request, true), voice: (_ask, _request, context) => new ConverseVoice(context) },
-    { path: /^\/model\/([^/]+)\/converse$/, read: (request) => read(request, false), voice: (_ask, _request, context) => new ConverseVoice(context) },
+    { path: /^\/model\/([^/]+)\/converse-stream$/, read: (request) => read(request, true), points, voice: (ask, _request, context) => new ConverseVoice(ask, context) },
+    { path: /^\/model\/([^/]+)\/converse$/, read: (request) => read(request, false), points, voice: (ask, _request, context) => new ConverseVoice(ask, context) },
   ],
   key: bearer,
   refuse: (problem) => jsonReply(problem.status, { message: problem.message }, { 'x-amzn-errortype': exceptionName(problem.status) }),
@@ -22,18 +23,41 @@ function exceptionName(status: number): string {
   return names[status] ?? 'InternalServerException';
 }
 
+/** A `cachePoint` is a block of its own that marks the one before it. */
+function withPoints(items: readonly { readonly text: string; readonly part: Fields }[], block: (text: string) => Omit<CacheBlock, 'mark'>): CacheBlock[] {
+  const blocks: CacheBlock[] = [];
+  for (const { text, part } of items) {
+    const last = blocks.at(-1);
+    if (!('cachePoint' in part)) blocks.push({ ...block(text), mark: null });
+    else if (last) blocks[blocks.length - 1] = { ...last, mark: ephemeral(part, 'cachePoint') };
+  }
+  return blocks;
+}
+
+function blocksOf(body: Fields): CacheBlock[] {
+  const { tools } = optionalFields(body, 'toolConfig');
+  const listed = (Array.isArray(tools) ? (tools as readonly unknown[]) : []).map((tool, i) => ({ text: JSON.stringify(tool), part: fieldsOf(tool, `tools[${i}]`) }));
+  return [
+    ...withPoints(listed, (text) => ({ slot: 'tools', role: 'tools', message: -2, text })),
+    ...withPoints(contentParts(body.system, 'system'), (text) => ({ slot: 'system', role: 'system', message: -1, text })),
+    ...objectList(body, 'messages').flatMap((message, index) => withPoints(contentParts(message.content, `messages[${index}].content`), (text) => ({ slot: 'messages', role: String(message.role), message: index, text }))),
+  ];
+}
+
+function points({ body }: RawRequest): CachePoints {
+  return markerPoints(blocksOf(fieldsOf(body)), 'cachePoint');
+}
+
 function read(request: RawRequest, stream: boolean): Ask {
   const body = fieldsOf(request.body);
   const config = optionalFields(body, 'inferenceConfig');
-  const messages: TemplateMessage[] = objectList(body, 'messages').map((message, index) => ({ role: String(message.role), text: contentText(message.content, `messages[${index}].content`) }));
-  const system = contentText(body.system, 'system');
   const toolConfig = optionalFields(body, 'toolConfig');
   const tools = Array.isArray(toolConfig.tools) && toolConfig.tools.length > 0 ? toolConfig.tools : null;
   const name = tools ? optionalFields(fieldsOf(tools[0], 'tools[0]'), 'toolSpec').name : undefined;
   const forced = tools !== null && optionalFields(toolConfig, 'toolChoice').any !== undefined;
   return {
     model: decodeURIComponent(request.match[1]!),
-    prompt: renderChat(system === '' ? messages : [{ role: 'system', text: system }, ...messages], tools ? JSON.stringify(tools) : null),
+    prompt: render(blocksOf(body)).prompt,
     maxTokens: optionalCount(config, 'maxTokens'),
     minTokens: 0,
     ignoreEos: false,
@@ -54,10 +78,12 @@ class ConverseVoice implements Voice {
   readonly contentType = 'application/vnd.amazon.eventstream';
   readonly headers: Readonly<Record<string, string>>;
   readonly #context: VoiceContext;
+  readonly #points: CachePoints | undefined;
   #open: BlockKind | null = null;
   #index = -1;
 
-  constructor(context: VoiceContext) {
+  constructor(ask: Ask, context: VoiceContext) {
+    this.#points = ask.points;
     this.#context = context;
     this.headers = { 'x-amzn-requestid': context.id };
   }
@@ -76,7 +102,7 @@ class ConverseVoice implements Voice {
   }
 
   close(end: End): WireFrame[] {
-    return [...this.#stop(), event('messageStop', { stopReason: stopReason(end) }), event('metadata', { usage: usage(end), metrics: { latencyMs: latency(end) } })];
+    return [...this.#stop(), event('messageStop', { stopReason: stopReason(end) }), event('metadata', { usage: usage(end, this.#points), metrics: { latencyMs: latency(end) } })];
   }
 
   fail(problem: Problem): WireFrame[] {
@@ -88,7 +114,7 @@ class ConverseVoice implements Voice {
     if (end.reasoning !== '') content.push({ reasoningContent: { reasoningText: { text: end.reasoning } } });
     if (end.finish === 'tool') content.push({ toolUse: { toolUseId: `tooluse_${this.#context.id}`, name: this.#context.answer.tool, input: toolInput(end.toolArguments) } });
     else content.push({ text: end.text });
-    return { output: { message: { role: 'assistant', content } }, stopReason: stopReason(end), usage: usage(end), metrics: { latencyMs: latency(end) } };
+    return { output: { message: { role: 'assistant', content } }, stopReason: stopReason(end), usage: usage(end, this.#points), metrics: { latencyMs: latency(end) } };
   }
 
   #start(kind: BlockKind): WireFrame[] {
@@ -114,9 +140,10 @@ function stopReason({ finish }: End): string {
   return { stop: 'end_turn', length: 'max_tokens', tool: 'tool_use' }[finish];
 }
 
-function usage(tally: Tally): Record<string, number> {
+function usage(tally: Tally, kept: CachePoints | undefined): Record<string, number> {
   const { promptTokens, cachedTokens, outputTokens } = tally;
-  return { inputTokens: promptTokens - cachedTokens, outputTokens, totalTokens: promptTokens + outputTokens, cacheReadInputTokens: cachedTokens, cacheWriteInputTokens: 0 };
+  const { short, long } = writtenTokens(kept, cachedTokens);
+  return { inputTokens: promptTokens - cachedTokens - short - long, outputTokens, totalTokens: promptTokens + outputTokens, cacheReadInputTokens: cachedTokens, cacheWriteInputTokens: short + long };
 }
 
 function latency({ times }: End): number {

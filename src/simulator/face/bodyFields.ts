@@ -78,3 +78,10 @@ function partText(part: unknown, field: string): string {
   if (typeof fields.content === 'string' || Array.isArray(fields.content)) return contentText(fields.content, field);
   return typeof fields.type === 'string' ? `[${fields.type}]` : JSON.stringify(fields);
 }
+
+/** Content as blocks: a string is one, null is none, a list has one for each part. */
+export function contentParts(content: unknown, field: string): { readonly text: string; readonly part: Fields }[] {
+  if (Array.isArray(content)) return content.map((part: unknown) => ({ text: partText(part, field), part: typeof part === 'string' ? {} : fieldsOf(part, field) }));
+  const text = contentText(content, field);
+  return text === '' ? [] : [{ text, part: {} }];
+}

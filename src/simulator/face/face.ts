@@ -1,5 +1,7 @@
 /** What every API of the simulator has in common: how a request is read, how an answer is worded, how a refusal looks. */
 import type { Answer, Piece } from '../answer';
+import type { AnswerMemory } from '../answerMemory';
+import type { CachePoints } from '../breakpointCache';
 
 /** A request as it came, its JSON already parsed. `match` is the path's match against the route. */
 export interface RawRequest {
@@ -27,6 +29,8 @@ export interface Ask {
   readonly priority: number | null;
   /** False switches the server's reasoning off for this request. */
   readonly thinking: boolean;
+  /** Where a server that caches by breakpoints may read and keep its prefix. */
+  readonly points?: CachePoints;
   readonly form: { readonly kind: 'text' | 'json' } | { readonly kind: 'tool'; readonly name: string };
 }
 
@@ -94,6 +98,8 @@ export interface VoiceContext {
   readonly created: number;
   readonly answer: Answer;
   readonly flavour: Flavour;
+  /** What the server answered before, for a provider that says what broke its cache. */
+  readonly memory: AnswerMemory;
 }
 
 /** Differences between servers that speak the same API. */
@@ -130,6 +136,8 @@ export interface Face {
 export interface GenerateRoute {
   readonly path: RegExp;
   read(request: RawRequest): Ask;
+  /** The breakpoints of a request, for servers that cache by them; null for a model that caches whole prefixes. Throws `Refused`. */
+  points?(request: RawRequest): CachePoints | null;
   voice(ask: Ask, request: RawRequest, context: VoiceContext): Voice;
 }
 

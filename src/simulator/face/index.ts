@@ -62,6 +62,7 @@ const personas: readonly Persona[] = [
     faces: [...openaiFaces],
     plain: [modelsRoute('system'), ...encoderRoutes],
     flavour: { server: 'openai', reasoningField: 'reasoning' },
+    breakpoints: true,
     headers: {
       'openai-version': '2020-10-01',
       'x-ratelimit-limit-requests': '10000',
@@ -70,10 +71,10 @@ const personas: readonly Persona[] = [
     },
   },
   { id: 'azure', faces: [azure], plain: [], flavour: { server: 'azure', reasoningField: 'reasoning_content' } },
-  { id: 'anthropic', faces: [anthropic], plain: anthropicRoutes, flavour: { server: 'anthropic', reasoningField: 'reasoning' } },
+  { id: 'anthropic', faces: [anthropic], plain: anthropicRoutes, flavour: { server: 'anthropic', reasoningField: 'reasoning' }, breakpoints: true },
   { id: 'gemini', faces: [gemini], plain: geminiRoutes, flavour: { server: 'gemini', reasoningField: 'reasoning' } },
   { id: 'cohere', faces: [cohere], plain: cohereRoutes, flavour: { server: 'cohere', reasoningField: 'reasoning' } },
-  { id: 'bedrock', faces: [bedrock], plain: [], flavour: { server: 'bedrock', reasoningField: 'reasoning' } },
+  { id: 'bedrock', faces: [bedrock], plain: [], flavour: { server: 'bedrock', reasoningField: 'reasoning' }, breakpoints: true },
   {
     ...vllm,
     id: 'all',

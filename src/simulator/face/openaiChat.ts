@@ -1,16 +1,19 @@
 /** POST /v1/chat/completions, as vLLM and its look-alikes speak it. */
 import { renderChat, tokenBytes, type TemplateMessage } from '../splitter';
 import type { Piece } from '../answer';
-import { contentText, fieldsOf, invalid, objectList, optionalBoolean, optionalCount, optionalFields, optionalString, stopStrings, type Fields } from './bodyFields';
+import type { CachePoints } from '../breakpointCache';
+import { contentParts, contentText, fieldsOf, invalid, objectList, optionalBoolean, optionalCount, optionalFields, optionalString, stopStrings, type Fields } from './bodyFields';
+import { openaiPoints, render, toolBlocks, writtenTokens, type CacheBlock } from './cacheBlocks';
 import { llamacppTimings } from './llamacpp';
 import { bearer, done, sse, type Ask, type End, type Face, type RawRequest, type Tally, type Voice, type VoiceContext, type WireFrame } from './face';
 import { openaiError, refuseLikeOpenai } from './openaiErrors';
+import { cachesByBreakpoints } from './openaiModels';
 import { openaiUsage } from './openaiUsage';
 
 /** The chat face. */
 export const openaiChat: Face = {
   id: 'openai-chat',
-  routes: [{ path: /^(?:\/openai)?(?:\/v1)?\/chat\/completions$/, read: readChat, voice: chatVoice }],
+  routes: [{ path: /^(?:\/openai)?(?:\/v1)?\/chat\/completions$/, read: readChat, points: chatPoints, voice: chatVoice }],
   key: bearer,
   refuse: refuseLikeOpenai,
 };
@@ -20,7 +23,23 @@ export function readChat(request: RawRequest): Ask {
   const body = fieldsOf(request.body);
   const messages = objectList(body, 'messages').map(readMessage);
   const tools = Array.isArray(body.tools) && body.tools.length > 0 ? body.tools : null;
-  return { ...readOpenaiFields(body), prompt: renderChat(messages, tools ? JSON.stringify(tools) : null), form: readForm(body, tools) };
+  const prompt = cachesByBreakpoints(body.model) ? render(chatBlocks(body)).prompt : renderChat(messages, tools ? JSON.stringify(tools) : null);
+  return { ...readOpenaiFields(body), prompt, form: readForm(body, tools) };
+}
+
+function chatBlocks(body: Fields): CacheBlock[] {
+  const tools = Array.isArray(body.tools) ? toolBlocks(body.tools as readonly unknown[], () => null) : [];
+  const messages = objectList(body, 'messages').flatMap((message, index): CacheBlock[] => {
+    const parts = contentParts(message.content, `messages[${index}].content`);
+    const calls = Array.isArray(message.tool_calls) ? [{ text: JSON.stringify(message.tool_calls), part: {} }] : [];
+    return [...parts, ...calls].map(({ text, part }) => ({ slot: 'messages', role: String(message.role), message: index, text, mark: 'prompt_cache_breakpoint' in part ? 1 : null }));
+  });
+  return [...tools, ...messages];
+}
+
+function chatPoints({ body }: RawRequest): CachePoints | null {
+  const fields = fieldsOf(body);
+  return cachesByBreakpoints(fields.model) ? openaiPoints(chatBlocks(fields), optionalFields(fields, 'prompt_cache_options').mode === 'explicit') : null;
 }
 
 function readMessage(message: Fields, index: number): TemplateMessage {
@@ -142,6 +161,11 @@ class ChatVoice implements Voice {
     this.#manner = manner;
   }
 
+  #usage(end: End): Record<string, unknown> {
+    const { points } = this.#ask;
+    return openaiUsage(end, this.#context.flavour, true, points ? writtenTokens(points, end.cachedTokens).short : null);
+  }
+
   open(tally: Tally): WireFrame[] {
     if (this.#manner.opening === null) return [];
     const extra = this.#wishes.tokenIds ? { prompt_token_ids: this.#ask.prompt } : {};
@@ -172,7 +196,7 @@ class ChatVoice implements Voice {
     const finish = { ...this.#manner.choice, delta: this.#manner.delta, finish_reason: finishReason(end) };
     const timings = this.#manner.timings(end, true);
     const frames = [this.#chunk(finish, 0, end, this.#wishes.usage ? {} : timings)];
-    if (this.#wishes.usage) frames.push(sse({ ...this.#head(), choices: [], usage: openaiUsage(end, this.#context.flavour), ...timings }));
+    if (this.#wishes.usage) frames.push(sse({ ...this.#head(), choices: [], usage: this.#usage(end), ...timings }));
     return [...frames, done];
   }
 
@@ -186,7 +210,7 @@ class ChatVoice implements Voice {
     if (end.reasoning !== '') message[flavour.reasoningField] = end.reasoning;
     if (end.finish === 'tool') message.tool_calls = [{ id: `call_${context.id}`, type: 'function', function: { name: context.answer.tool, arguments: end.toolArguments } }];
     const choice = { index: 0, message, logprobs: null, finish_reason: finishReason(end) };
-    return { ...this.#head(), object: 'chat.completion', choices: [choice], usage: openaiUsage(end, flavour), ...this.#manner.timings(end, true) };
+    return { ...this.#head(), object: 'chat.completion', choices: [choice], usage: this.#usage(end), ...this.#manner.timings(end, true) };
   }
 
   #head(): Record<string, unknown> {

@@ -10,3 +10,9 @@ export function modelsRoute(owner: string, extra: (maxContext: number) => Record
       jsonReply(200, { object: 'list', data: [{ id: settings.servedModel, object: 'model', created: 1_700_000_000, owned_by: owner, ...extra(settings.maxContext) }] }),
   };
 }
+
+/** Whether a model of OpenAI's caches only at breakpoints: GPT-5.6 and later, by its name. */
+export function cachesByBreakpoints(model: unknown): boolean {
+  const [, major = '0', minor = '0'] = /gpt-(\d+)(?:\.(\d+))?/.exec(String(model)) ?? [];
+  return Number(major) + Number(minor) / 10 >= 5.6;
+}

@@ -1,14 +1,17 @@
 /** POST /v1/responses: typed events with sequence numbers. */
 import type { Piece } from '../answer';
-import { renderChat, type TemplateMessage } from '../splitter';
-import { contentText, fieldsOf, invalid, optionalBoolean, optionalCount, optionalFields, optionalString, type Fields } from './bodyFields';
+import { changeSince, type Fingerprint } from '../answerMemory';
+import type { CachePoints } from '../breakpointCache';
+import { contentParts, fieldsOf, invalid, optionalBoolean, optionalCount, optionalFields, optionalString, type Fields } from './bodyFields';
+import { fingerprint, openaiPoints, render, slotText, toolBlocks, writtenTokens, type CacheBlock } from './cacheBlocks';
 import { bearer, sse, type Ask, type End, type Face, type Problem, type RawRequest, type Voice, type VoiceContext, type WireFrame } from './face';
 import { refuseLikeOpenai } from './openaiErrors';
+import { cachesByBreakpoints } from './openaiModels';
 
 /** The Responses face. */
 export const openaiResponses: Face = {
   id: 'openai-responses',
-  routes: [{ path: /^(?:\/openai)?(?:\/v1)?\/responses$/, read, voice: (_ask, _request, context) => new ResponsesVoice(context) }],
+  routes: [{ path: /^(?:\/openai)?(?:\/v1)?\/responses$/, read, points, voice: (ask, request, context) => new ResponsesVoice(ask, request, context) }],
   key: bearer,
   refuse: refuseLikeOpenai,
 };
@@ -16,13 +19,11 @@ export const openaiResponses: Face = {
 function read(request: RawRequest): Ask {
   const body = fieldsOf(request.body);
   const tools = Array.isArray(body.tools) && body.tools.length > 0 ? body.tools : null;
-  const instructions = optionalString(body, 'instructions');
-  const messages: TemplateMessage[] = [...(instructions === null ? [] : [{ role: 'system', text: instructions }]), ...inputMessages(body)];
   const forced = tools !== null && body.tool_choice !== undefined && body.tool_choice !== 'auto' && body.tool_choice !== 'none';
   const name = forced ? fieldsOf(tools[0], 'tools[0]').name : null;
   return {
     model: optionalString(body, 'model'),
-    prompt: renderChat(messages, tools ? JSON.stringify(tools) : null),
+    prompt: render(blocksOf(body)).prompt,
     maxTokens: optionalCount(body, 'max_output_tokens'),
     minTokens: 0,
     ignoreEos: optionalBoolean(body, 'ignore_eos', false),
@@ -37,15 +38,52 @@ function read(request: RawRequest): Ask {
   };
 }
 
-function inputMessages(body: Fields): TemplateMessage[] {
+function blocksOf(body: Fields): CacheBlock[] {
   const { input } = body;
-  if (typeof input === 'string') return [{ role: 'user', text: input }];
+  const instructions = optionalString(body, 'instructions');
+  const tools = Array.isArray(body.tools) ? toolBlocks(body.tools as readonly unknown[], () => null) : [];
+  const system: CacheBlock[] = instructions === null ? [] : [{ slot: 'system', role: 'system', message: -1, text: instructions, mark: null }];
+  if (typeof input === 'string') return [...tools, ...system, { slot: 'messages', role: 'user', message: 0, text: input, mark: null }];
   if (!Array.isArray(input) || input.length === 0) throw invalid('input', 'input: a string or a list that is not empty is expected.');
-  return input.map((item: unknown, index) => {
+  const messages = input.flatMap((item: unknown, index) => {
     const fields = fieldsOf(item, `input[${index}]`);
     const role = [fields.role, fields.type].find((name) => typeof name === 'string') ?? 'user';
-    return { role, text: contentText(fields.content ?? fields.output, `input[${index}].content`) };
+    return contentParts(fields.content ?? fields.output, `input[${index}].content`).map(({ text, part }): CacheBlock => ({ slot: 'messages', role, message: index, text, mark: 'prompt_cache_breakpoint' in part ? 1 : null }));
   });
+  return [...tools, ...system, ...messages];
+}
+
+function points({ body }: RawRequest): CachePoints | null {
+  const fields = fieldsOf(body);
+  return cachesByBreakpoints(fields.model) ? openaiPoints(blocksOf(fields), optionalFields(fields, 'prompt_cache_options').mode === 'explicit') : null;
+}
+
+/** The settings that the cache keys by, in the order in which a change is told. */
+function settingsOf(body: Fields, blocks: readonly CacheBlock[], model: string): Fingerprint['settings'] {
+  const value = (field: unknown): string => JSON.stringify(field ?? null);
+  return [
+    ['model_changed', model],
+    ['prompt_cache_key_changed', value(body.prompt_cache_key)],
+    ['service_tier_changed', value(body.service_tier)],
+    ['tools_changed', slotText(blocks, 'tools')],
+    ['text_format_changed', value(optionalFields(body, 'text').format)],
+    ['reasoning_effort_changed', value(optionalFields(body, 'reasoning').effort)],
+    ['verbosity_changed', value(optionalFields(body, 'text').verbosity)],
+    ['input_changed', slotText(blocks, 'system')],
+  ];
+}
+
+/** What the comparison that was asked for gives; every answer is remembered for a later one. */
+function diagnose(body: Fields, { id, model, memory }: VoiceContext): Record<string, unknown> {
+  const blocks = blocksOf(body);
+  const now = fingerprint(blocks, settingsOf(body, blocks, model));
+  memory.remember(`resp_${id}`, now);
+  const compared = optionalString(optionalFields(body, 'prompt_cache_options'), 'comparison_response_id');
+  if (compared === null) return {};
+  const before = memory.find(compared);
+  if (before === null) return { prompt_cache_diagnostics: { type: 'comparison_response_not_found' } };
+  const change = changeSince(before, now, 'input_changed');
+  return { prompt_cache_diagnostics: change === null ? { type: 'cache_hit' } : { type: 'cache_miss', reason: change.change, cache_missed_tokens: change.missed, comparison_reusable_tokens: change.reusable } };
 }
 
 type ItemKind = 'reasoning' | 'text' | 'tool';
@@ -53,12 +91,16 @@ type ItemKind = 'reasoning' | 'text' | 'tool';
 class ResponsesVoice implements Voice {
   readonly contentType = 'text/event-stream; charset=utf-8';
   readonly #context: VoiceContext;
+  readonly #points: CachePoints | undefined;
+  readonly #diagnostics: Record<string, unknown>;
   readonly #done: Record<string, unknown>[] = [];
   #sequence = 0;
   #open: { readonly kind: ItemKind; text: string } | null = null;
 
-  constructor(context: VoiceContext) {
+  constructor(ask: Ask, { body }: RawRequest, context: VoiceContext) {
     this.#context = context;
+    this.#points = ask.points;
+    this.#diagnostics = context.flavour.server === 'openai' ? diagnose(fieldsOf(body), context) : {};
   }
 
   open(): WireFrame[] {
@@ -78,7 +120,7 @@ class ResponsesVoice implements Voice {
     const frames = this.#closeItem();
     const complete = end.finish !== 'length';
     const details = complete ? {} : { incomplete_details: { reason: 'max_output_tokens' } };
-    const response = { ...this.#response(complete ? 'completed' : 'incomplete'), ...details, output: this.#done, usage: usage(end) };
+    const response = { ...this.#response(complete ? 'completed' : 'incomplete'), ...details, output: this.#done, ...this.#diagnostics, usage: usage(end, this.#points) };
     return [...frames, this.#event(complete ? 'response.completed' : 'response.incomplete', { response })];
   }
 
@@ -92,7 +134,7 @@ class ResponsesVoice implements Voice {
     if (end.reasoning !== '') output.push(this.#item('reasoning', end.reasoning, 'completed', 0));
     if (end.finish === 'tool') output.push(this.#item('tool', end.toolArguments, 'completed', output.length));
     else output.push(this.#item('text', end.text, 'completed', output.length));
-    return { ...this.#response(end.finish === 'length' ? 'incomplete' : 'completed'), output, usage: usage(end) };
+    return { ...this.#response(end.finish === 'length' ? 'incomplete' : 'completed'), output, ...this.#diagnostics, usage: usage(end, this.#points) };
   }
 
   #event(type: string, fields: Record<string, unknown>, tokens = 0): WireFrame {
@@ -150,10 +192,10 @@ function contentPart(kind: ItemKind, text: string): Record<string, unknown> {
   return kind === 'reasoning' ? { type: 'reasoning_text', text } : { type: 'output_text', text, annotations: [] };
 }
 
-function usage(end: End): Record<string, unknown> {
+function usage(end: End, kept: CachePoints | undefined): Record<string, unknown> {
   return {
     input_tokens: end.promptTokens,
-    input_tokens_details: { cached_tokens: end.cachedTokens },
+    input_tokens_details: { cached_tokens: end.cachedTokens, ...(kept ? { cache_write_tokens: writtenTokens(kept, end.cachedTokens).short } : {}) },
     output_tokens: end.outputTokens,
     output_tokens_details: { reasoning_tokens: end.reasoningTokens },
     total_tokens: end.promptTokens + end.outputTokens,

@@ -31,6 +31,8 @@ export interface Persona {
   readonly flavour: Omit<Flavour, 'cachedTokens'>;
   /** Words every refusal, whatever the face. */
   readonly refuse?: (problem: Problem) => Reply;
+  /** Keeps prefixes only at breakpoints, where its faces tell them. */
+  readonly breakpoints?: boolean;
   /** Response headers of every answer. */
   readonly headers?: Readonly<Record<string, string>>;
 }

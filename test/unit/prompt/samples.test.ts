@@ -38,7 +38,13 @@ describe('prompt/samples: rendering a file for a probe', () => {
   it('a request body: messages and tools as they stand', () => {
     const body = { model: 'm', tools: [{ type: 'function', function: { name: 'f' } }], messages: [{ role: 'user', content: 'a {{b}}' }] };
     const rendered = renderFile(JSON.stringify(body), 'a.json', () => null, {}, clock);
-    assert.deepEqual(rendered.prompt, { messages: [{ role: 'user', text: 'a {{b}}' }], tools: body.tools });
+    assert.deepEqual(rendered.prompt, { messages: [{ role: 'user', text: 'a {{b}}' }], tools: body.tools, own: { api: 'chat', fields: {} } });
+  });
+
+  it('BAML: a cache marker in the role ends a block of its own', () => {
+    const text = 'function F(q: string) -> string {\n  client "c"\n  prompt #"\n    {{ _.role("system", cache_control={"type": "ephemeral"}) }}\n    Rules.\n    {{ _.role("user") }}\n    {{ q }}\n  "#\n}\n';
+    const { messages } = renderFile(text, 'a.baml', () => null, { q: 'Why?' }, clock).prompt;
+    assert.deepEqual(messages, [{ role: 'system', text: 'Rules.', parts: [{ text: 'Rules.', mark: { key: 'cache_control', ttl: null } }] }, { role: 'user', text: 'Why?' }]);
   });
 
   it('what is no prompt file is one user message', () => {

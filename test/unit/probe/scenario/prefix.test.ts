@@ -1,84 +1,9 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
-import type { Answer } from '../../../../src/probe/detect';
-import { dialects } from '../../../../src/probe/dialect/index';
-import type { DialectId } from '../../../../src/probe/dialect/dialect';
-import { endpointFromUrl } from '../../../../src/probe/endpoint';
-import { createMemory } from '../../../../src/probe/memory';
-import { defaultNetwork, defaultTimeouts } from '../../../../src/probe/network';
-import { defaultProbeSettings, PlanError, type Target } from '../../../../src/probe/plan';
-import { run } from '../../../../src/probe/run';
-import { prefixProof, type PrefixResult, type PrefixRow, type ProofOptions } from '../../../../src/probe/scenario/prefix';
-import { planProof, type PlannedProof } from '../../../../src/probe/scenario/prefixPrediction';
-import type { StepRun } from '../../../../src/probe/scenario/scenario';
-import { cachedTokensBetween, parseScrape } from '../../../../src/probe/serverMetrics';
-import * as prompt from '../../../../src/prompt/index';
-import { proofPair, ruleArithmetic } from '../../../../src/prompt/proofPair';
+import { defaultProbeSettings, PlanError } from '../../../../src/probe/plan';
+import { prefixProof } from '../../../../src/probe/scenario/prefix';
 import { sloPresets } from '../../../../src/report/goodput';
-import type { Sample } from '../../../../src/report/sample';
-import { virtualWorld, type VirtualWorld } from '../../simulator/virtualWorld';
-
-const fixture = (name: string) => readFileSync(path.join(__dirname, '../../../fixtures/workspace', name), 'utf8');
-
-interface Server {
-  readonly flags: string;
-  readonly api: DialectId;
-  readonly server: string;
-  readonly rule: string;
-}
-
-function targetOf({ api, server }: Server): Target {
-  return { endpoint: endpointFromUrl('http://127.0.0.1:9/v1'), dialect: dialects[api], model: 'llama-3.1-8b', server, key: null, timeouts: defaultTimeouts, network: defaultNetwork, memory: createMemory() };
-}
-
-async function plan(server: Server, world: VirtualWorld, file: string, pairs: number): Promise<PlannedProof> {
-  const parsed = prompt.parsePromptFile(fixture(file), file);
-  assert.ok(parsed);
-  const rule = prompt.ruleNamed(server.rule);
-  const analysed = prompt.analyseFile(parsed, { rule, today: '2026-12-01' });
-  const post = async (url: string, body: unknown): Promise<Answer> => {
-    const answer = await world.server.exchange({ method: 'POST', path: new URL(url).pathname, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
-    return { status: answer.status ?? 0, headers: [], text: Buffer.concat(answer.writes.map(({ bytes }) => bytes)).toString() };
-  };
-  const subject = { ...proofPair(prompt, analysed, 0), rule: ruleArithmetic(prompt, rule, 'llama-3.1-8b', prompt.bytesCounter) };
-  return await planProof(targetOf(server), { pairs, subject: () => subject }, post);
-}
-
-/** Carries the scenario out in one virtual world, so that the cache lives from step to step. */
-async function prove(server: Server, file: string, more: Partial<ProofOptions> & { readonly pairs?: number; readonly ignoreNonce?: boolean } = {}): Promise<{ result: PrefixResult; planned: PlannedProof; samples: Sample[] }> {
-  const world = virtualWorld(server.flags.split(' ').filter((flag) => flag !== ''));
-  const planned = await plan(server, world, file, more.pairs ?? 3);
-  const target = targetOf(server);
-  const scrape = async () => {
-    const answer = await world.server.exchange({ method: 'GET', path: '/metrics' });
-    return parseScrape(Buffer.concat(answer.writes.map(({ bytes }) => bytes)).toString());
-  };
-  const steps = prefixProof({ planned, affinity: 0, expiry: [], ...more }).steps({ target, settings: defaultProbeSettings, slo: sloPresets.chat, objective: 'chat', maxModelLen: null });
-  const all: Sample[] = [];
-  let next = steps.next();
-  while (!next.done) {
-    const { plan: wanted, countsCached } = next.value;
-    const shots = more.ignoreNonce ? { ...wanted, shots: wanted.shots.map((shot) => ({ ...shot, nonce: null })) } : wanted;
-    const before = countsCached ? await scrape() : null;
-    const samples: Sample[] = [];
-    const running = run(shots, world, new AbortController().signal);
-    for (let step = await running.next(); ; step = await running.next()) {
-      if (step.done) break;
-      if (step.value.type === 'sample') samples.push(step.value.sample);
-    }
-    all.push(...samples);
-    const ran: StepRun = { samples, stopped: null, client: { loopUse: null, clockErrorP99: null, lateP99: null }, valid: new Map(), texts: new Map(), elapsed: world.now(), ...(before ? { counted: cachedTokensBetween(before, await scrape()) } : {}) };
-    next = steps.next(ran);
-  }
-  return { result: next.value.result, planned, samples: all };
-}
-
-const rowOf = (result: PrefixResult, kind: PrefixRow['kind']): PrefixRow => {
-  const row = result.rows.find((one) => one.kind === kind);
-  assert.ok(row);
-  return row;
-};
+import { virtualWorld } from '../../simulator/virtualWorld';
+import { plan, prove, rowOf, targetOf, type Server } from './proofs';
 
 const vllm: Server = { flags: '', api: 'openai-chat', server: 'vllm', rule: 'vllm' };
 

@@ -12,7 +12,9 @@ export const decodeCommand: Command = {
   FILE     the body of a streaming answer as it came, or a tape saved by the panel
   --api    the API it was recorded from (default: guessed from the content): ${apis.slice(1).join(', ')}
   --timed  FILE is a socket recording: a JSON line a read, { t, n, b }, HTTP head and chunks included
-  --json   one JSON object`,
+  --json   one JSON object
+
+Exit code: 0 decoded (a cut stream and an error of the server too), 2 wrong usage, 3 nothing in FILE is an answer.`,
   async run({ args }) {
     const { values, positionals } = parse(args, { api: { type: 'string' }, timed: { type: 'boolean' }, json: { type: 'boolean' } }, { most: 1, least: 1, what: 'one file to decode' });
     const api = oneOf('--api', values.api, apis) ?? 'auto';
@@ -26,7 +28,7 @@ export const decodeCommand: Command = {
     }
     if (values.json) {
       await print(`${JSON.stringify(decoded)}\n`);
-      return exitCode.ok;
+      return codeOf(decoded);
     }
     const { outcome, outputTokens, arrivals } = decoded;
     await print(
@@ -42,6 +44,13 @@ export const decodeCommand: Command = {
         .filter((line) => line !== null)
         .join('\n') + '\n'),
     );
-    return exitCode.ok;
+    return codeOf(decoded);
   },
 };
+
+/** 3 when nothing could be decoded: no delta came out of it, and it is not of this API or holds no frame at all. A stream that broke after a delta was decoded as far as it goes. */
+function codeOf({ outcome, arrivals, frames }: DecodedFile): number {
+  const anyDelta = Object.values(arrivals).some((n) => n > 0);
+  const noFrame = frames === 0 && (outcome.kind === 'empty' || outcome.kind === 'truncated');
+  return !anyDelta && (outcome.kind === 'malformed' || noFrame) ? exitCode.noneSucceeded : exitCode.ok;
+}

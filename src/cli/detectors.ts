@@ -1,10 +1,9 @@
 /** The commands that find out how a server behaves: each ends with a verdict, its evidence and two sentences. */
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import * as v from 'valibot';
 import { batching, fairness, interference, overload, type BatchingResult, type FairnessResult, type InterferenceResult, type OverloadResult, type TenantLoad } from '../probe/index';
 import { count, digits, outOf } from '../report/format';
 import { parse, UsageError, wholeNumber, type Command, type CommandContext } from './command';
+import { largestPrompt, readTextInput } from './input';
 import { experimentArgs, numberList, positive, runExperiment, scenarioOptions, scenarioUsage, type ScenarioValues } from './scenario';
 import { alignedTable, number } from './scenarioText';
 
@@ -94,15 +93,16 @@ const tenantSchema = v.pipe(
 );
 
 /** Tenants of a file: keys are named by the environment variable that holds them, never written into it. */
-function tenantsOf(values: ScenarioValues, { cwd, env }: CommandContext, heavyAtOnce: number): TenantLoad[] {
+async function tenantsOf(values: ScenarioValues, { cwd, env }: CommandContext, heavyAtOnce: number): Promise<TenantLoad[]> {
   const file = values['tenants'];
   const whole = (name: string, heavy: boolean, more: Partial<TenantLoad> = {}): TenantLoad => ({
     name, key: null, headers: {}, body: { user: name }, heavy, concurrency: heavy ? heavyAtOnce : 1, requests: heavy ? heavyAtOnce * 20 : 24, every: heavy ? null : 150, maxTokens: heavy ? 64 : 32, ...more,
   });
   if (typeof file !== 'string') return [whole('light', false), whole('heavy', true)];
+  const held = await readTextInput(cwd, '--tenants', file, largestPrompt);
   let json: unknown;
   try {
-    json = JSON.parse(readFileSync(path.resolve(cwd, file), 'utf8'));
+    json = JSON.parse(held);
   } catch (error) {
     throw new UsageError(`--tenants ${file} cannot be read: ${(error as Error).message}.`);
   }
@@ -129,9 +129,9 @@ export const fairnessCommand: Command = {
                     without user, headers or keyEnv the name goes into the field "user". keyEnv names an environment variable with the key.
 
 ${scenarioUsage}`,
-  run: (context) => {
+  run: async (context) => {
     const { values, positionals } = parse(experimentArgs(context.args), { ...scenarioOptions, heavy: { type: 'string' }, tenants: { type: 'string' } }, { most: 1, what: 'one prompt file' });
-    const tenants = tenantsOf(values, context, wholeNumber('--heavy', values.heavy, { min: 2, max: 1000 }) ?? 64);
+    const tenants = await tenantsOf(values, context, wholeNumber('--heavy', values.heavy, { min: 2, max: 1000 }) ?? 64);
     return runExperiment<FairnessResult>({
       values,
       promptFile: positionals[0] ?? null,

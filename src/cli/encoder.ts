@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { encoder, readRows, type EncoderInput, type EncoderResult } from '../probe/index';
 import { digits, outOf } from '../report/format';
 import { oneOf, parse, UsageError, wholeNumber, type Command, type CommandContext } from './command';
+import { readTextInput } from './input';
 import { note } from './output';
 import { experimentArgs, numberList, runExperiment, scenarioOptions, scenarioUsage, type ScenarioValues } from './scenario';
 import { alignedTable, number } from './scenarioText';
@@ -37,7 +36,7 @@ ${scenarioUsage}`,
       seed: 1,
     };
     const other = values.compare === undefined ? null : await otherEndpoint(values, values.compare, context);
-    const inputs = values.inputs === undefined ? [] : inputsOf(values.inputs, context.cwd);
+    const inputs = values.inputs === undefined ? [] : await inputsOf(values.inputs, context.cwd);
     return runExperiment<EncoderResult>({
       values,
       promptFile: null,
@@ -54,13 +53,8 @@ async function otherEndpoint(values: ScenarioValues, endpoint: string, context: 
   return resolveTarget({ endpoint, ...(Array.isArray(allowed) ? { 'allow-env': allowed } : {}), insecure: values['insecure'] === true }, context);
 }
 
-function inputsOf(file: string, cwd: string): EncoderInput[] {
-  let text: string;
-  try {
-    text = readFileSync(path.resolve(cwd, file), 'utf8');
-  } catch (error) {
-    throw new UsageError(`--inputs ${file} cannot be read: ${(error as Error).message}.`);
-  }
+async function inputsOf(file: string, cwd: string): Promise<EncoderInput[]> {
+  const text = await readTextInput(cwd, '--inputs', file);
   if (!/\.(csv|jsonl|ndjson)$/i.test(file)) {
     const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
     if (lines.length === 0) throw new UsageError(`--inputs ${file} holds no text.`);

@@ -70,7 +70,11 @@ Nothing is sent. The key is never written: it stands as $FIRST_TOKEN_API_KEY. Wi
     const made = handedOver(plan, tool);
     if (values.out === undefined) await print(made.text);
     else {
-      writeFileSync(path.resolve(context.cwd, values.out), made.text);
+      try {
+        writeFileSync(path.resolve(context.cwd, values.out), made.text);
+      } catch (error) {
+        throw new UsageError(`--out ${values.out} cannot be written: ${(error as Error).message}.`);
+      }
       note(`Written to ${values.out}.`);
     }
     return exitCode.ok;

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { ChatPrompt } from '../prompt/prompt';
 import { createMemory, createRedactor, createReportFile, defaultProbeSettings, probe, readProbeSettings, secretsOf, type ProbeJob, type RunEvent } from '../probe/index';
@@ -7,8 +6,9 @@ import { ms } from '../report/format';
 import { renderReport } from '../report/terminalReport';
 import { exitCode, oneOf, parse, UsageError, wholeNumber, type Command, type CommandContext } from './command';
 import { networkOf, readerPaceOf, sloOf, terminalEnvironment } from './environment';
-import { readInput } from './input';
-import { inColour, note, print, printable, progressLine, stdoutClosed } from './output';
+import { followRun, sayWhereReportIs } from './following';
+import { besideOf, largestPrompt, readInput } from './input';
+import { inColour, note, print, printable, progressLine } from './output';
 import { nextReportFile, refuseOverwriting } from './reports';
 import { resolveTarget, targetOptions, targetUsage, type CliTarget } from './target';
 
@@ -91,7 +91,7 @@ export async function createJob(context: CommandContext, target: CliTarget, prom
       timeouts,
       environment: terminalEnvironment(context.env),
       recorderScript: path.join(context.dist, 'recorder.js'),
-      reportFile: file === null ? null : createReportFile(file),
+      reportFile: file === null ? null : createReportFile(file, save !== undefined),
       memory: createMemory(),
       unrendered,
       keepText: false,
@@ -102,52 +102,34 @@ export async function createJob(context: CommandContext, target: CliTarget, prom
 /** The prompt of a file, rendered with its own samples; the built-in one without a file. Throws a UsageError for what cannot be read. */
 export async function readPrompt(file: string | null, cwd: string): Promise<{ readonly prompt: ChatPrompt; readonly name: string; readonly unrendered: readonly string[] }> {
   if (file === null) return { prompt: builtInPrompt, name: 'built-in', unrendered: [] };
-  const bytes = await readInput(path.resolve(cwd, file), 5_000_000, `The prompt file ${file}`);
+  const bytes = await readInput(path.resolve(cwd, file), largestPrompt, `The prompt file ${file}`);
   if (bytes.subarray(0, 8000).includes(0)) throw new UsageError(`${file} is a binary file: give a text file with the prompt.`);
   const { prepare, renderFile } = await import('../prompt/index');
   await prepare([file]);
-  const readBeside = (name: string): string | null => {
-    try {
-      return readFileSync(path.resolve(cwd, path.dirname(file), name), 'utf8');
-    } catch {
-      return null;
-    }
-  };
-  const { prompt, unrendered } = renderFile(bytes.toString('utf8'), path.resolve(cwd, file), readBeside);
+  const { prompt, unrendered } = renderFile(bytes.toString('utf8'), path.resolve(cwd, file), besideOf(cwd, file));
   return { prompt, name: path.basename(file), unrendered };
 }
 
 /** Runs a job to its end, with progress on stderr; prints the report and gives the exit code. */
 async function follow(job: ProbeJob, file: string | null, context: CommandContext, output: { readonly json: boolean; readonly text: boolean }): Promise<number> {
   const progress = progressLine();
-  let report: Report | null = null;
-  let unwritten: string | null = null;
   const redact = createRedactor([job.key, ...secretsOf(job.endpoint.url, job.endpoint.headers)]);
-  try {
-    for await (const event of probe(job, context.signal)) {
-      tell(event, progress);
-      if (event.type === 'begin' && event.detection && !output.json) {
-        progress.clear();
-        note(event.detection.evidence.join(' '));
-      }
-      if (event.type === 'sample' && output.text && !output.json) {
-        progress.clear();
-        await print(printable(redact(`#${event.sample.id}\n${event.decoded.reasoning === '' ? '' : `${event.decoded.reasoning}\n---\n`}${event.decoded.text}\n\n`)));
-      }
-      if (event.type === 'end') report = event.report;
+  const followed = await followRun(probe(job, context.signal), async (event) => {
+    tell(event, progress);
+    if (event.type === 'begin' && event.detection && !output.json) {
+      progress.clear();
+      note(event.detection.evidence.join(' '));
     }
-  } catch (error) {
-    // A report file that could not be written to its end is told after the report, which is whole.
-    if (!report) throw error;
-    unwritten = (error as Error).message;
-  } finally {
-    progress.clear();
-  }
+    if (event.type === 'sample' && output.text && !output.json) {
+      progress.clear();
+      await print(printable(redact(`#${event.sample.id}\n${event.decoded.reasoning === '' ? '' : `${event.decoded.reasoning}\n---\n`}${event.decoded.text}\n\n`)));
+    }
+  }).finally(progress.clear);
+  const { report } = followed;
   if (!report) return exitCode.noneSucceeded;
   if (output.json) await print(`${JSON.stringify(report)}\n`);
   else await print(renderReport(report, { width: process.stdout.columns || 100, colour: inColour(context.env) }), inColour(context.env));
-  if (unwritten !== null) note(unwritten);
-  else if (file !== null && (!output.json || stdoutClosed())) note(`${stdoutClosed() ? 'The output was closed; the' : 'The'} report is in ${file}`);
+  sayWhereReportIs(followed, file, output.json);
   return verdictCode(report);
 }
 

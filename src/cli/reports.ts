@@ -1,6 +1,7 @@
-import { closeSync, mkdirSync, openSync, readdirSync, readSync, rmSync, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, openSync, readdirSync, readSync, rmSync, statSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { makeFolder } from '../probe/reportSink';
 import { readForeign, type ForeignReport } from '../report/exchange/foreign';
 import { isReportProblem, parseReport, type Report } from '../report/report';
 import { UsageError } from './command';
@@ -32,7 +33,8 @@ export function nextReportFile(env: NodeJS.ProcessEnv, when: Date): string | nul
   const folder = reportFolder(env);
   if (folder === null) return null;
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder, 0o700);
+    accessSync(folder, constants.W_OK);
     for (const name of reportsIn(folder).slice(kept - 1)) discard(path.join(folder, name), when);
   } catch {
     return null;

@@ -1,12 +1,13 @@
 /** What the commands that run an experiment share: where to send, what to send, the SLO, the budget, and following it to its result. */
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fixedPrompt, fromRows, measureScenario, parseLengths, readRows, shareGpt, synthetic, trace, type ProbeJob, type RunEvent, type Scenario, type ScenarioResult, type Workload } from '../probe/index';
 import type { Report, Slo } from '../report/report';
 import { caveatSentence, ms } from '../report/format';
 import { wrap } from '../report/terminalReport';
 import { exitCode, oneOf, UsageError, wholeNumber, type CommandContext } from './command';
-import { note, print, progressLine, stdoutClosed } from './output';
+import { followRun, sayWhereReportIs, type Followed } from './following';
+import { besideOf, largestPrompt, readTextInput } from './input';
+import { note, print, progressLine } from './output';
 import { createJob } from './probe';
 import { paragraphs } from './scenarioText';
 import { resolveTarget, targetOptions, targetUsage } from './target';
@@ -110,14 +111,6 @@ export function sloFlags(values: ScenarioValues): Partial<Slo> {
   return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
 }
 
-function readText(cwd: string, flag: string, file: string): string {
-  try {
-    return readFileSync(path.resolve(cwd, file), 'utf8');
-  } catch (error) {
-    throw new UsageError(`${flag} ${file} cannot be read: ${(error as Error).message}.`);
-  }
-}
-
 /** The workload the flags ask for. Throws a UsageError or PlanError that names the flag. */
 export async function workloadOf(values: ScenarioValues, job: Pick<ProbeJob, 'prompt' | 'promptName'>, promptFile: string | null, cwd: string): Promise<Workload> {
   const cold = values['cache'] !== 'as-is';
@@ -129,18 +122,21 @@ export async function workloadOf(values: ScenarioValues, job: Pick<ProbeJob, 'pr
   const data = text(values, 'data');
   if (data !== undefined) return salted(await rowsOf(data, promptFile, cwd));
   const sharegpt = text(values, 'sharegpt');
-  if (sharegpt !== undefined) return salted(shareGpt(sharegpt, readText(cwd, '--sharegpt', sharegpt)));
+  if (sharegpt !== undefined) return salted(shareGpt(sharegpt, await readTextInput(cwd, '--sharegpt', sharegpt)));
   const traceFile = text(values, 'trace');
-  if (traceFile !== undefined) return salted(trace(traceFile, readText(cwd, '--trace', traceFile), positive(values, 'trace-speed') ?? 1));
-  const lengths = (flag: string) => {
+  if (traceFile !== undefined) return salted(trace(traceFile, await readTextInput(cwd, '--trace', traceFile), positive(values, 'trace-speed') ?? 1));
+  const lengths = async (flag: string) => {
     const given = text(values, flag);
-    return given === undefined ? null : parseLengths(`--${flag}`, given, (file) => readText(cwd, `--${flag}`, file));
+    if (given === undefined) return null;
+    const file = given.startsWith('file:') ? given.slice('file:'.length) : '';
+    const held = file === '' ? '' : await readTextInput(cwd, `--${flag}`, file);
+    return parseLengths(`--${flag}`, given, () => held);
   };
-  const outputTokens = lengths('output-tokens');
+  const outputTokens = await lengths('output-tokens');
   if (madeUp.length > 0) {
     return salted(synthetic({
       prefixTokens: wholeNumber('--prefix-tokens', text(values, 'prefix-tokens'), { min: 0, max: 1_000_000 }) ?? 0,
-      promptTokens: lengths('prompt-tokens') ?? (() => 64),
+      promptTokens: (await lengths('prompt-tokens')) ?? (() => 64),
       outputTokens,
       turns: wholeNumber('--turns', text(values, 'turns'), { min: 1, max: 1000 }) ?? 1,
       seed: seedIn(values),
@@ -154,18 +150,11 @@ export async function workloadOf(values: ScenarioValues, job: Pick<ProbeJob, 'pr
 
 async function rowsOf(data: string, promptFile: string | null, cwd: string): Promise<Workload> {
   if (promptFile === null) throw new UsageError('--data fills in the variables of a prompt file: name the file too.');
-  const rows = readRows(data, readText(cwd, '--data', data));
-  const source = readText(cwd, 'The prompt file', promptFile);
+  const rows = readRows(data, await readTextInput(cwd, '--data', data));
+  const source = await readTextInput(cwd, 'The prompt file', promptFile, largestPrompt);
   const { prepare, renderFile } = await import('../prompt/index');
   await prepare([promptFile]);
-  const beside = (name: string): string | null => {
-    try {
-      return readFileSync(path.resolve(cwd, path.dirname(promptFile), name), 'utf8');
-    } catch {
-      return null;
-    }
-  };
-  return fromRows(path.basename(promptFile), data, rows, (row) => renderFile(source, path.resolve(cwd, promptFile), beside, row));
+  return fromRows(path.basename(promptFile), data, rows, (row) => renderFile(source, path.resolve(cwd, promptFile), besideOf(cwd, promptFile), row));
 }
 
 /** An experiment as a command sees it. */
@@ -237,12 +226,13 @@ export async function runExperiment<Result extends ScenarioResult>(experiment: E
   const { job, file, stop } = await scenarioJob(values, context, promptFile, maxTokens, lab);
   try {
     const scenario = await experiment.scenario(job);
-    const report = await follow(job, scenario, context, json);
+    const followed = await follow(job, scenario, context, json);
+    const { report } = followed;
     if (report === null) return exitCode.noneSucceeded;
     const result = report.scenario?.result as Result;
     if (json) await print(`${JSON.stringify(result)}\n`);
     else await print(shown(experiment.table(result), result, report));
-    if (file !== null && (!json || stdoutClosed())) note(`The report is in ${file}`);
+    sayWhereReportIs(followed, file, json);
     const succeeded = (report.outcomes.ok ?? 0) + (report.outcomes['not-streaming'] ?? 0) > 0;
     if (!succeeded) return exitCode.noneSucceeded;
     return experiment.missed?.(result) ? exitCode.sloMissed : exitCode.ok;
@@ -258,21 +248,14 @@ function shown(table: string, result: ScenarioResult, report: Report): string {
   return `${[table, paragraphs(result.sentences, width), caveats.join('\n')].filter((block) => block !== '').join('\n\n')}\n`;
 }
 
-async function follow<Result extends ScenarioResult>(job: ProbeJob, scenario: Scenario<Result>, context: CommandContext, quiet: boolean): Promise<Report | null> {
+async function follow<Result extends ScenarioResult>(job: ProbeJob, scenario: Scenario<Result>, context: CommandContext, quiet: boolean): Promise<Followed> {
   const progress = progressLine();
-  let report: Report | null = null;
   let step = '';
-  try {
-    for await (const event of measureScenario(job, scenario, context.signal)) {
-      if (event.type === 'begin' && event.detection && !quiet) note(event.detection.evidence.join(' '));
-      if (event.type === 'sample') step = String(event.sample.labels['step'] ?? step);
-      if (event.type === 'live') progress.show(liveLine(scenario.name, step, event));
-      if (event.type === 'end') report = event.report;
-    }
-  } finally {
-    progress.clear();
-  }
-  return report;
+  return followRun(measureScenario(job, scenario, context.signal), (event) => {
+    if (event.type === 'begin' && event.detection && !quiet) note(event.detection.evidence.join(' '));
+    if (event.type === 'sample') step = String(event.sample.labels['step'] ?? step);
+    if (event.type === 'live') progress.show(liveLine(scenario.name, step, event));
+  }).finally(progress.clear);
 }
 
 function liveLine(name: string, step: string, event: Extract<RunEvent, { type: 'live' }>): string {

@@ -1,17 +1,13 @@
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse as parseJsonc, printParseErrorCode, type ParseError } from 'jsonc-parser';
 import { UsageError } from './command';
+import { readPlainFile } from './input';
 
 /** The `firstToken.*` settings of the folder's `.vscode/settings.json`, by name without the prefix; empty when there is none. Throws a UsageError for a file that is not JSON. */
 export function readWorkspaceSettings(cwd: string): { readonly file: string; readonly values: Readonly<Record<string, unknown>> } {
   const file = path.join(cwd, '.vscode', 'settings.json');
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
-  } catch {
-    return { file, values: {} };
-  }
+  const text = readPlainFile(file)?.replace(/^\uFEFF/, '');
+  if (text === undefined) return { file, values: {} };
   const errors: ParseError[] = [];
   const root = parseJsonc(text, errors, { allowTrailingComma: true, allowEmptyContent: true }) as unknown;
   const [first] = errors;

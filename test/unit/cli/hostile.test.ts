@@ -79,6 +79,60 @@ describe('the terminal tool in hostile places', function () {
     assert.doesNotMatch(ended.stderr, /in a way it should not/);
   });
 
+  it('an experiment whose report fills the disk midway: its result is printed all the same', async function () {
+    if (process.platform === 'win32') this.skip();
+    const file = path.join(folder.path, 'limited-sweep.jsonl');
+    const { stdout, stderr } = await shell(`trap '' XFSZ; ulimit -f 8; "$NODE" "$CLI" sweep --endpoint ${url} --steps 1,2 --warmup 0 --save ${file}`, folder.path);
+    assert.match(stdout, /at once +requests/);
+    assert.match(stderr, /report file could not be written to its end/);
+    assert.doesNotMatch(stderr, /in a way it should not|The report is in/);
+  });
+
+  it('two runs that would write one file: the second is refused, a run that was killed stands in nobody\'s way', async () => {
+    const quiet = http.createServer((request, response) => {
+      if (request.method === 'GET') response.writeHead(404).end();
+      else response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': still thinking\n\n');
+    });
+    const slow = `http://127.0.0.1:${await listen(quiet)}/v1`;
+    const file = path.join(folder.path, 'shared.jsonl');
+    const first = terminal(['probe', '--endpoint', slow, '--save', file, ...one], { cwd: folder.path });
+    while (!existsSync(`${file}.lock`)) await new Promise((resolve) => setTimeout(resolve, 20));
+    const second = await run(['probe', '--endpoint', url, '--save', file, ...one]);
+    assert.equal(second.code, 2);
+    assert.match(second.stderr, new RegExp(`another run \\(process ${first.child.pid}\\) is writing it.*--save`));
+    assert.equal(readFileSync(file, 'utf8').split('\n').filter((line) => line !== '').length, 1, 'the first run has its header only');
+    first.child.kill('SIGKILL');
+    await first.ended;
+    assert.ok(existsSync(`${file}.lock`));
+    assert.equal((await run(['probe', '--endpoint', url, '--save', file, ...one])).code, 0);
+    assert.ok(!existsSync(`${file}.lock`));
+  });
+
+  it('an input without end is read no further than its limit, whatever flag names it', async function () {
+    if (!existsSync('/dev/zero')) this.skip();
+    for (const args of [['fairness', '--tenants', '/dev/zero'], ['sweep', '/dev/zero', '--data', 'rows.csv']]) {
+      writeFileSync(path.join(folder.path, 'rows.csv'), 'name\nAda\n');
+      const { code, stderr } = await run([...args, '--endpoint', url]);
+      assert.equal(code, 2);
+      assert.match(stderr, /\/dev\/zero has more than 5 MB/);
+    }
+    mkdirSync(path.join(folder.path, 'endless', '.vscode'), { recursive: true });
+    symlinkSync('/dev/zero', path.join(folder.path, 'endless', '.vscode', 'settings.json'));
+    const { code } = await terminal(['probe', '--endpoint', url, ...one], { cwd: path.join(folder.path, 'endless') }).ended;
+    assert.equal(code, 0, 'settings that are no file are none');
+  });
+
+  it('a file that holds no answer: exit code 3; a broken stream is decoded as far as it goes', async () => {
+    const codeOf = async (name: string, content: string): Promise<number | null> => {
+      writeFileSync(path.join(folder.path, name), content);
+      return (await run(['decode', name, '--json'])).code;
+    };
+    assert.equal(await codeOf('nonsense.txt', 'Dear reader, this is a letter.\n'), 3);
+    assert.equal(await codeOf('empty.sse', ''), 3);
+    assert.equal(await codeOf('cut.sse', 'data: {"choices":[{"delta":{"content":"a"}}]}\n\nda'), 0);
+    assert.equal(await codeOf('refused.json', '{"error":{"message":"no such model"}}'), 0);
+  });
+
   it('a folder that is gone, and --save to a device', async function () {
     if (process.platform === 'win32') this.skip();
     const gone = await shell(`mkdir gone && cd gone && rmdir ../gone && "$NODE" "$CLI" probe --endpoint ${url}`, folder.path);
@@ -135,6 +189,10 @@ describe('the terminal tool in hostile places', function () {
     const { code, stderr } = await run(['probe', '--endpoint', url, ...one], { XDG_STATE_HOME: file });
     assert.equal(code, 0);
     assert.match(stderr, /will not be kept.*--save/);
+    // Node's own recursive mkdir never returns there.
+    const proc = await run(['probe', '--endpoint', url, ...one], { XDG_STATE_HOME: '/proc' });
+    assert.equal(proc.code, 0);
+    if (process.platform === 'linux') assert.match(proc.stderr, /will not be kept.*--save/);
   });
 
   it('variables without an absolute path name no state folder', () => {

@@ -339,6 +339,11 @@ describe('decode: errors inside a 200, no shape a success', () => {
     assert.equal(decodeText('openai-chat', `${sse(text('a'), stop)}data: {"choices":[],"usa`).outcome.kind, 'truncated');
     assert.equal(decodeText('triton', `${sse({ text_output: 'a' })}data: {"text_out`).outcome.kind, 'truncated');
     assert.equal(decodeText('triton', sse({ text_output: 'a' })).outcome.kind, 'ok');
+    for (const cut of ['d', 'data', 'data:', 'data: ', 'event: mess', 'id: 4']) {
+      assert.equal(decodeText('triton', cut).outcome.kind, 'truncated', cut);
+      assert.equal(decodeText('triton', `${sse({ text_output: 'a' })}${cut}`).outcome.kind, 'truncated', cut);
+    }
+    assert.equal(decodeText('triton', `${sse({ text_output: 'a' })}: ping`).outcome.kind, 'ok');
     for (const begun of ['d', 'data', 'event: mess', 'event: message\n', 'retr']) assert.equal(decodeText('anthropic', begun).outcome.kind, 'truncated', begun);
     assert.equal(decodeText('openai-chat', 'upstream connect error').outcome.kind, 'malformed');
   });

@@ -48,13 +48,15 @@ export interface Exchange {
 /** Every connection of one recorder. */
 export interface Connections {
   send(request: WireRequest, events: ExchangeEvents): Exchange;
-  /** Opens connections until `count` stand ready for the URL (one is enough for HTTP/2). Failures are left for the first request to report. */
+  /** Opens connections until `count` stand ready for the URL (one is enough for HTTP/2), for three seconds at most. Failures, and a server that does not answer, are left for the first request to report. */
   warm(url: string, count: number): Promise<void>;
   close(): Promise<void>;
 }
 
 const idleTimeout = 120_000;
 const streamsPerLink = 100;
+/** Connections that take longer to open go on opening; the first requests do not wait for them and say what is wrong. */
+const longestWarm: Milliseconds = 3000;
 
 /** Opens a set of connections that share network options; `env` names the proxies where the options say so. */
 export function openConnections(network: NetworkOptions, env: Readonly<Record<string, string | undefined>> = process.env): Connections {
@@ -116,8 +118,16 @@ export function openConnections(network: NetworkOptions, env: Readonly<Record<st
         const open = links.get(`${target.origin} ${path ?? ''}`)?.filter((link) => link.usable) ?? [];
         return open.some((link) => link.alpn === 'h2') ? count : open.length;
       };
-      if (ready() < count && network.http2) await create(target, path).prepare();
-      await Promise.all(Array.from({ length: count - ready() }, () => create(target, path).prepare()));
+      const open = async (): Promise<void> => {
+        if (ready() < count && network.http2) await create(target, path).prepare();
+        await Promise.all(Array.from({ length: count - ready() }, () => create(target, path).prepare()));
+      };
+      let timer: NodeJS.Timeout | undefined;
+      const enough = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, longestWarm);
+      });
+      await Promise.race([open(), enough]);
+      clearTimeout(timer);
     },
     async close() {
       unsubscribe('undici:request:create', onCreate);
@@ -271,16 +281,17 @@ class Link {
     this.fresh = true;
     const { connectTimeout } = this.route.network;
     let late = false;
-    const timer = setTimeout(() => {
+    const expire = (): void => {
       late = true;
       this.#socket?.destroy(new Error('timeout'));
       for (const socket of this.#under) socket.destroy();
-    }, connectTimeout);
+    };
+    const timer = connectTimeout === null ? undefined : setTimeout(expire, connectTimeout);
     try {
       return await this.#connect();
     } catch (error) {
       if (error instanceof ConnectFailure) throw error;
-      throw new ConnectFailure(late ? { kind: this.#stage === 'tls' ? 'tls' : 'connect', message: `${this.#where()} did not answer within ${connectTimeout} ms.` } : this.#classify(error));
+      throw new ConnectFailure(late ? this.#lateFailure(connectTimeout) : this.#classify(error));
     } finally {
       clearTimeout(timer);
     }
@@ -383,6 +394,11 @@ class Link {
     const { target, socketPath, proxy } = this.route;
     if (socketPath !== null) return `The socket ${socketPath}`;
     return proxy ? `The proxy ${proxy.url}` : target.host;
+  }
+
+  #lateFailure(limit: Milliseconds | null): WireFailure {
+    if (this.#stage !== 'tls') return { kind: 'connect', message: `${this.#where()} did not answer within ${limit} ms.` };
+    return { kind: 'tls', message: `${this.#where()} took the connection, but did not answer the TLS handshake within ${limit} ms: is it an http: server, or overloaded?` };
   }
 
   #classify(error: unknown): WireFailure {

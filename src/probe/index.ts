@@ -25,11 +25,11 @@ import { writeBehind, type ReportSink } from './reportSink';
 import { run, type RunResult, type RunSeams, type RunStep, type Stopped } from './run';
 import { SharedBudget } from './scenario/budget';
 import { keepRecorders, type KeptRecorders } from './scenario/keptRecorders';
-import { planProof, type PlannedProof, type ProofWanted } from './scenario/prefixPrediction';
+import { bodyOf, planProof, tokensOf, type PlannedProof, type ProofWanted } from './scenario/prefixPrediction';
 import type { Scenario, Step, StepRun } from './scenario/scenario';
 import { cachedTokensBetween, parseScrape, watchServer, type Scrape } from './serverMetrics';
 import type { Tape } from './tape';
-import { endpointTokens, type EndpointAccess, type EndpointTokens } from './tokenCounting';
+import type { CountingParts, EndpointAccess } from './tokenCounting';
 
 export { createDecoder, decode, frameAt, type Arrival, type Decoded, type Decoder } from './decode';
 export { detect, type Detection } from './detect';
@@ -52,7 +52,7 @@ export { fixedPrompt, fromRows, parseLengths, readRows, shareGpt, synthetic, tra
 export { parseTape, serialiseTape } from './tapeFile';
 export { reportOfTape } from './tapeReport';
 export type { Tape } from './tape';
-export { countingOf, createTokenDesk, type EndpointAccess, type EndpointCounts, type EndpointTokens, type TokenDesk } from './tokenCounting';
+export type { EndpointAccess, EndpointCounts, EndpointTokens, TokenDesk } from './tokenCounting';
 
 /** Limits from `firstToken.network.timeouts`; the endpoint's own come first. */
 export interface JobTimeouts {
@@ -485,7 +485,7 @@ function withoutUndefined(timeouts: JobTimeouts = {}): Partial<Timeouts> {
 
 /** The job's network with what the endpoint says itself: certificates and the limit for connecting. */
 function targetNetwork({ endpoint, network, timeouts }: EndpointAccess): NetworkOptions {
-  const connect = endpoint.timeouts.connect ?? timeouts?.connect ?? network.connectTimeout;
+  const connect = [endpoint.timeouts.connect, timeouts?.connect, network.connectTimeout].find((limit) => limit !== undefined) ?? null;
   return { ...network, insecure: network.insecure || endpoint.tls.insecure, ca: [...network.ca, ...readCa(endpoint)], connectTimeout: connect };
 }
 
@@ -553,10 +553,10 @@ export async function prepareProof(job: ProbeJob, wanted: ProofWanted, signal: A
 }
 
 /**
- * Opens the counting of an endpoint, found out first where it is not remembered; each question is given up after `limit` ms. To be closed.
+ * Reaches an endpoint to have it count (see `endpointTokens`), found out first where it is not remembered; each question is given up after `limit` ms. To be closed.
  * Throws a PlanError or an Error in plain words when the endpoint cannot be asked.
  */
-export async function openCounting(access: EndpointAccess, signal: AbortSignal, limit: Milliseconds = 3000): Promise<EndpointTokens> {
+export async function reachEndpoint(access: EndpointAccess, signal: AbortSignal, limit: Milliseconds = 3000): Promise<CountingParts> {
   const network = targetNetwork(access);
   const side = await openRecorder({ script: access.recorderScript, network, canary: false });
   try {
@@ -565,7 +565,7 @@ export async function openCounting(access: EndpointAccess, signal: AbortSignal, 
     const target = resolve(access, network, detection);
     const headers = headersForGet(access, target.dialect);
     const post = createPost(side, headers, createRedactor([access.key, ...secretsOf(access.endpoint.url, headers)]), signal, limit);
-    return endpointTokens(target, post, () => side.close());
+    return { target, post, bodyOf: (prompt) => bodyOf(target, prompt), tokensOf: (prompt) => tokensOf(target, prompt, post), close: () => side.close() };
   } catch (error) {
     await side.close();
     throw error;

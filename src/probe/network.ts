@@ -30,7 +30,8 @@ export interface NetworkOptions {
   readonly http2: boolean;
   /** Connect to this Unix socket or named pipe instead of the URL's host. */
   readonly socketPath: string | null;
-  readonly connectTimeout: Milliseconds;
+  /** Until a connection stands; null = no limit but the request's own. */
+  readonly connectTimeout: Milliseconds | null;
 }
 
 /** Direct or by the environment's proxies, HTTP/1.1, verified certificates. */

@@ -83,6 +83,7 @@ export function outcomeSentence(outcome: Outcome): string {
     case 'connect':
       return `${ended(outcome.message ?? 'There was no connection: check that the server runs')} Behind a proxy, check http.proxy in the editor and HTTPS_PROXY in a terminal.`;
     case 'tls':
+      if (outcome.message?.includes('did not answer')) return ended(outcome.message);
       return `${ended(outcome.message ?? 'The secure connection failed')} Check the certificate, or set the endpoint’s tls.caFile.`;
     case 'status':
       return statusSentence(outcome, said);

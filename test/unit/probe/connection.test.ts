@@ -84,7 +84,13 @@ describe('connections', () => {
     const port = await listen(net.createServer(() => undefined));
     const { kind, message } = failure(await fetchTape(`https://127.0.0.1:${port}/`, { connectTimeout: 200 }));
     assert.equal(kind, 'tls');
-    assert.match(message, /did not answer within 200 ms/);
+    assert.match(message, /took the connection, but did not answer the TLS handshake within 200 ms/);
+  });
+
+  it('are not waited for without end when they are opened ahead', async () => {
+    const port = await listen(net.createServer(() => undefined));
+    const recorder = await startRecorder({ connectTimeout: null });
+    await recorder.warm(`https://127.0.0.1:${port}/`, 2);
   });
 
   it('tell a server that speaks plain HTTP where TLS was asked for', async () => {

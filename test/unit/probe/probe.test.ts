@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type http from 'node:http';
+import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createMemory, createReportFile, defaultNetwork, defaultProbeSettings, endpointFromUrl, PlanError, probe, type ProbeJob, type RunEvent } from '../../../src/probe/index';
 import { isReportProblem, parseReport, type Report } from '../../../src/report/report';
 import { recorderScript } from './builtRecorder';
-import { serve, stopServers, until } from './testServer';
+import { listen, serve, stopServers, until } from './testServer';
 
 const planted = 'planted-key-for-everything';
 const never = new AbortController().signal;
@@ -192,6 +193,15 @@ describe('a probe', () => {
   it('needs a name for the model where the API does and the server lists none', async () => {
     const url = await serve((_request, response) => response.writeHead(404).end());
     await assert.rejects(events(await job(url, { endpoint: { ...endpointFromUrl(url), api: 'anthropic' } })), (error) => error instanceof PlanError && /--model/.test(error.message));
+  });
+
+  it('has no limit for connecting where timeouts.connect is null', async () => {
+    const port = await listen(net.createServer(() => undefined));
+    const endpoint = { ...endpointFromUrl(`https://127.0.0.1:${port}`), api: 'openai-chat' as const };
+    const more = { detect: false, settings: { ...defaultProbeSettings, requests: 1, warmup: 0 }, network: { ...defaultNetwork, proxy: 'none' as const, connectTimeout: 100 }, timeouts: { firstToken: 1000 } };
+    const outcome = async (connect: null | undefined): Promise<Report['outcomes']> => endOf(await events(await job('http://127.0.0.1', { ...more, endpoint: { ...endpoint, timeouts: connect === undefined ? {} : { connect } } }))).report.outcomes;
+    assert.deepEqual(await outcome(null), { 'timeout-first-token': 1 });
+    assert.deepEqual(await outcome(undefined), { tls: 1 });
   });
 
   it('says that the report cannot be written before it sends anything', async () => {

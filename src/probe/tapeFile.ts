@@ -1,9 +1,11 @@
 /** One tape as a file, for bug reports and fixtures: JSON with the bytes in Base64, without secrets. The request is not in it. */
 import * as v from 'valibot';
+import { dialects } from './dialect/index';
 import type { DialectId } from './dialect/dialect';
 import { apis } from './endpoint';
 import { secretForms } from './redact';
 import type { Tape } from './tape';
+import { bytesWithoutSecrets } from './tapeSecrets';
 
 const schemaName = 'first-token/tape@1';
 
@@ -18,7 +20,8 @@ const droppedHeaders = /^(set-cookie2?|cookie|authorization|proxy-.*|www-authent
 
 /**
  * Writes a tape. Headers that may hold secrets are dropped, queries cut off, and each secret is overwritten in place by as many
- * asterisks, so that offsets stay. `secrets`: the key, header values and query values of the request.
+ * asterisks, so that offsets stay, also where the answer gives it in pieces. `secrets`: the key, header values and query values of the
+ * request. Throws an Error in plain words when one cannot be taken out.
  */
 export function serialiseTape(tape: Tape, api: DialectId, secrets: readonly string[]): string {
   const forms = secretForms(secrets);
@@ -37,17 +40,8 @@ export function serialiseTape(tape: Tape, api: DialectId, secrets: readonly stri
     ending,
     stamps: Array.from(tape.stamps),
     ends: Array.from(tape.ends),
-    bytes: Buffer.from(overwritten(tape.bytes, forms)).toString('base64'),
+    bytes: Buffer.from(bytesWithoutSecrets(tape, dialects[api], forms)).toString('base64'),
   })}\n`;
-}
-
-function overwritten(bytes: Uint8Array, secrets: readonly string[]): Uint8Array {
-  const copy = Buffer.from(bytes);
-  for (const secret of secrets) {
-    const needle = Buffer.from(secret);
-    for (let at = copy.indexOf(needle); at >= 0; at = copy.indexOf(needle, at + needle.length)) copy.fill('*', at, at + needle.length);
-  }
-  return copy;
 }
 
 /** Stamps beyond it have no millisecond left, and their differences no end. */

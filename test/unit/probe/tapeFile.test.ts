@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { decode } from '../../../src/probe/decode';
+import { dialects } from '../../../src/probe/dialect/index';
 import type { Tape } from '../../../src/probe/tape';
 import { parseTape, serialiseTape } from '../../../src/probe/tapeFile';
 
@@ -53,6 +55,50 @@ describe('a tape as a file', () => {
     assert.deepEqual(after.tape.ends, before.ends);
     assert.deepEqual(after.tape.headers, [['x-ratelimit-remaining-tokens', '7'], ['location', 'https://h/x'], ['x-echo', '*'.repeat(secret.length)]]);
     assert.ok(new TextDecoder().decode(before.bytes).includes(secret), 'the tape in memory is left alone');
+  });
+
+  describe('with a secret that the model gives in pieces', () => {
+    const secret = 'sk-planted-789';
+    const saved = (body: string, api: Parameters<typeof serialiseTape>[1]) => {
+      const before = tape(body);
+      const after = parseTape(serialiseTape(before, api, [`Bearer ${secret}`]));
+      assert.ok(typeof after !== 'string');
+      assert.equal(after.tape.bytes.length, before.bytes.length);
+      assert.deepEqual(after.tape.ends, before.ends);
+      return { before: decode(before, dialects[api]), after: decode(after.tape, dialects[api]), bytes: new TextDecoder().decode(after.tape.bytes) };
+    };
+
+    it('overwrites the pieces in their frames, however it is cut', () => {
+      const frame = (kind: string, text: string): string => {
+        const delta = kind === 'tool' ? { tool_calls: [{ index: 0, function: { name: 'f', arguments: text } }] } : { [kind]: text };
+        return `data: ${JSON.stringify({ choices: [{ delta, logprobs: { content: [{ token: text, bytes: [...encode(text)] }] }, token_ids: [4711] }] })}\n\n`;
+      };
+      fc.assert(
+        fc.property(fc.constantFrom('content', 'reasoning', 'tool'), fc.array(fc.nat({ max: secret.length }), { maxLength: 8 }), (kind, cuts) => {
+          const at = [0, ...cuts, secret.length].sort((a, b) => a - b);
+          const pieces = at.slice(1).map((to, k) => secret.slice(at[k], to)).filter((piece) => piece !== '');
+          const body = ['The key is ', ...pieces, ' as you know'].map((piece) => frame(kind, piece)).join('') + 'data: [DONE]\n\n';
+          const { before, after, bytes } = saved(body, 'openai-chat');
+          const said = ({ text, reasoning, toolCalls }: typeof before): string => text + reasoning + (toolCalls[0]?.arguments ?? '');
+          assert.equal(said(after), said(before).replace(secret, '*'.repeat(secret.length)));
+          assert.deepEqual(after.arrivals.map(({ t, kind, tokens }) => [t, kind, tokens]), before.arrivals.map(({ t, kind, tokens }) => [t, kind, tokens]));
+          assert.equal(after.outcome.kind, before.outcome.kind);
+          for (const piece of pieces.filter(({ length }) => length > 3)) assert.ok(!bytes.includes(piece) && !bytes.includes([...encode(piece)].join(',')));
+        }),
+      );
+    });
+
+    it('overwrites escapes and other framings', () => {
+      const line = (content: string): string => `${JSON.stringify({ message: { role: 'assistant', content }, done: false })}\n`;
+      const { after } = saved(`${line('a ')}${line(secret.slice(0, 5)).replace('sk', '\\u0073k')}${line(secret.slice(5))}{"done":true,"done_reason":"stop"}\n`, 'ollama');
+      assert.match(after.text, /^a \*+$/);
+      assert.equal(after.outcome.kind, 'ok');
+    });
+
+    it('is refused where they cannot be found', () => {
+      const halves = (text: string): string => `data: ${JSON.stringify({ choices: [{ delta: { content: text } }] }).replace('{"delta"', '{\ndata: "delta"')}\n\n`;
+      assert.throws(() => saved(`${halves(secret.slice(0, 5))}${halves(secret.slice(5))}data: [DONE]\n\n`, 'openai-chat'), /repeats a key/);
+    });
   });
 
   it('says what is wrong with one', () => {

@@ -11,6 +11,7 @@ const root = import.meta.dirname;
 /** Lazy parts: `await import('../probe/index')` in another bundle stays an import of the sibling bundle, so it is loaded on first use only. */
 const lazyEntries = {
   [path.join(root, 'src/probe/index')]: './probe.js',
+  [path.join(root, 'src/probe/tokenCounting')]: './counting.js',
   [path.join(root, 'src/prompt/index')]: './prompt.js',
   [path.join(root, 'src/report/exchange/index')]: './exchange.js',
   [path.join(root, 'src/prompt/tokenizer')]: './tokenizer.js',
@@ -35,6 +36,7 @@ const targets = [
   { in: 'src/extension.ts', out: 'extension', budgetKB: 150, ...host },
   // Thirteen API families, the scenarios and the answer check are in it; it is loaded with the first probe, never at activation.
   { in: 'src/probe/index.ts', out: 'probe', budgetKB: 280, ...host },
+  { in: 'src/probe/tokenCounting.ts', out: 'counting', ...host },
   { in: 'src/probe/recorder.ts', out: 'recorder', budgetKB: 600, ...host },
   { in: 'src/prompt/index.ts', out: 'prompt', budgetKB: 360, ...host },
   { in: 'src/prompt/tokenizer.ts', out: 'tokenizer', ...host },

@@ -2,7 +2,8 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type { AnalysedFile, CacheRule, HiddenDate, LintResult, PromptFile, TokenCounter } from '../prompt/index';
 import type * as promptPart from '../prompt/index';
-import { createMemory, openCounting, type EndpointTokens } from '../probe/index';
+import { createMemory, reachEndpoint } from '../probe/index';
+import { endpointTokens, type EndpointTokens } from '../probe/tokenCounting';
 import { exitCode, oneOf, parse, UsageError, type Command, type CommandContext } from './command';
 import { networkOf } from './environment';
 import { note, print } from './output';
@@ -170,7 +171,7 @@ async function openEndpoint(values: Parameters<typeof resolveTarget>[0], context
   const target = { server: null, dialect: endpoint.api === 'auto' ? 'openai-chat' : endpoint.api, url: endpoint.url, model: endpoint.model };
   let rendered: string | null = null;
   try {
-    open = await openCounting({ endpoint, key, network, timeouts, recorderScript: path.join(context.dist, 'recorder.js'), memory: createMemory() }, context.signal, 10_000);
+    open = endpointTokens(await reachEndpoint({ endpoint, key, network, timeouts, recorderScript: path.join(context.dist, 'recorder.js'), memory: createMemory() }, context.signal, 10_000));
     rendered = await open.rendered();
   } catch (error) {
     givenUp(error);

@@ -38,8 +38,8 @@ export function createPrefixCounting({ worker, settings, endpoints, consent, pro
       const wanted = await worker.ask({ type: 'texts', source, judge, known });
       if (wanted === null) return null;
       if (counts !== null && wanted.texts.length === 0) return counts;
-      const engine = await import('../probe/index');
-      desk ??= engine.createTokenDesk({ open: (access, aborted) => engine.openCounting(access, aborted), now: () => performance.now(), failed: (name, why) => log.info(`${name} did not count tokens, so they are estimated: ${why}`) });
+      const [{ reachEndpoint }, { createTokenDesk, endpointTokens }] = await Promise.all([import('../probe/index'), import('../probe/tokenCounting')]);
+      desk ??= createTokenDesk({ open: async (access, aborted) => endpointTokens(await reachEndpoint(access, aborted)), now: () => performance.now(), failed: (name, why) => log.info(`${name} did not count tokens, so they are estimated: ${why}`) });
       const access = await probing.job(choice, builtInPrompt, builtInName, settings().probe);
       const more: EndpointCounts | null = await desk.count(access, wanted, signal);
       if (more === null) return null;

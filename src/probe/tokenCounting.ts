@@ -1,6 +1,6 @@
 /**
  * What an endpoint's own tokenizer says of the texts of a prompt: asked beside the editing or by a linter, one request at a time, each text
- * once. An endpoint that fails or is slow is left in peace for a while.
+ * once. An endpoint that fails or is slow is left in peace for a while. A bundle of its own, loaded with the first question.
  */
 import type { ChatPrompt } from '../prompt/prompt';
 import { applyTemplate, countAtEndpoint, tokenEndpointOf, type TokenEndpoint } from '../prompt/tokens';
@@ -9,7 +9,7 @@ import type { Answer } from './detect';
 import { endpointRoot } from './dialect/request';
 import type { ProbeJob } from './index';
 import type { Target } from './plan';
-import { bodyOf, tokensOf, type ProofTarget } from './scenario/prefixPrediction';
+import type { ProofTarget } from './scenario/prefixPrediction';
 
 /** What is needed to ask an endpoint anything. */
 export type EndpointAccess = Pick<ProbeJob, 'endpoint' | 'key' | 'network' | 'timeouts' | 'recorderScript' | 'memory' | 'detect'>;
@@ -33,10 +33,19 @@ export function countingOf({ server, dialect }: Pick<ProofTarget, 'server' | 'di
   return dialect === 'anthropic' || dialect === 'gemini' ? tokenEndpointOf(dialect) : null;
 }
 
-type PostTo = (url: string, body: unknown) => Promise<Answer>;
+/** What a target's counting is made of. */
+export interface CountingParts {
+  readonly target: Target;
+  /** Posts JSON and gives the answer whatever its status; rejects when there is none. */
+  readonly post: (url: string, body: unknown) => Promise<Answer>;
+  /** A request's body as it would be sent, and its token ids with the chat template, or null where the server does not tell them. */
+  readonly bodyOf: (prompt: ChatPrompt) => Readonly<Record<string, unknown>>;
+  readonly tokensOf: (prompt: ChatPrompt) => Promise<readonly number[] | null>;
+  readonly close: () => Promise<void>;
+}
 
-/** The counting of a target. `post` gives the answer whatever its status, and rejects when there is none. */
-export function endpointTokens(target: Target, post: PostTo, close: () => Promise<void>): EndpointTokens {
+/** The counting of a target. */
+export function endpointTokens({ target, post, bodyOf, tokensOf, close }: CountingParts): EndpointTokens {
   const { server, dialect, model } = target;
   const { url } = target.endpoint;
   const root = endpointRoot(url);
@@ -56,7 +65,7 @@ export function endpointTokens(target: Target, post: PostTo, close: () => Promis
       const { path, body } = applyTemplate.request(conversation);
       return applyTemplate.read(await ask(path, body));
     }
-    const ids = server === 'vllm' ? await tokensOf(target, conversation, post) : null;
+    const ids = server === 'vllm' ? await tokensOf(conversation) : null;
     return ids === null ? null : fieldOf(await ask('/detokenize', { ...(model === null ? {} : { model }), tokens: ids }), 'prompt');
   }
   return {
@@ -66,10 +75,10 @@ export function endpointTokens(target: Target, post: PostTo, close: () => Promis
     async sent(prompt) {
       if (prompt.messages.length === 0) return null;
       if (endpoint?.id === 'anthropic') {
-        const { messages, system, tools } = bodyOf(target, prompt);
+        const { messages, system, tools } = bodyOf(prompt);
         return endpoint.read(await ask('/v1/messages/count_tokens', { model, messages, ...(system === undefined ? {} : { system }), ...(tools === undefined ? {} : { tools }) }));
       }
-      return (await tokensOf(target, prompt, post))?.length ?? null;
+      return (await tokensOf(prompt))?.length ?? null;
     },
     async rendered() {
       const user = { role: 'user', text: 'y' } as const;

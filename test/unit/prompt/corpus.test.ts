@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { lintFile, type LintResult } from '../../../src/prompt/lint';
+import { o200kCounter } from '../../../src/prompt/tokenizer';
+import { remembering } from '../../../src/prompt/tokens';
 import { useCodeReader } from '../../../src/prompt/parse';
 import { parseCode } from '../../../src/prompt/format/code';
 
@@ -61,6 +63,21 @@ describe('prompt/lint: labelled corpus', () => {
     const missed = expected.filter((l) => !warns(l.file)).map((l) => l.file);
     console.log(`      missed warnings: ${String(missed.length)} of ${String(expected.length)} files, doubtful ones included`);
     assert.deepEqual(missed, []);
+  });
+
+  it('warns of the same files when tokens are counted with the vocabulary that lens and terminal estimate by', function () {
+    this.timeout(60_000);
+    const counter = remembering(o200kCounter(false));
+    const readFile = (file: string): string | null => (fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : null);
+    const wrong = labels.filter((label) => {
+      if (label.doubt !== undefined) return false;
+      const file = path.join(folder, label.file);
+      const bytes = fs.readFileSync(file);
+      const warned = (['user', 'everyone'] as const).some((scope) => lintFile(bytes, file, { scope, readFile, counter }).findings.some(({ severity }) => severity === 'warning'));
+      return warned !== (label.expect === 'warn');
+    });
+    console.log(`      with o200k: ${String(wrong.length)} of ${String(labels.length)} files warned of otherwise than labelled`);
+    assert.deepEqual(wrong.map(({ file }) => file), []);
   });
 
   it('finds at least 95 % of the first volatile places', () => {

@@ -12,7 +12,9 @@ const root = import.meta.dirname;
 const lazyEntries = {
   [path.join(root, 'src/probe/index')]: './probe.js',
   [path.join(root, 'src/probe/tokenCounting')]: './counting.js',
+  [path.join(root, 'src/probe/scenario/prefixPrediction')]: './proofPlan.js',
   [path.join(root, 'src/prompt/index')]: './prompt.js',
+  [path.join(root, 'src/prompt/requestPrompt')]: './request.js',
   [path.join(root, 'src/report/exchange/index')]: './exchange.js',
   [path.join(root, 'src/prompt/tokenizer')]: './tokenizer.js',
   [path.join(root, 'src/prompt/format/code')]: './code.js',
@@ -37,8 +39,10 @@ const targets = [
   // Thirteen API families, the scenarios and the answer check are in it; it is loaded with the first probe, never at activation.
   { in: 'src/probe/index.ts', out: 'probe', budgetKB: 280, ...host },
   { in: 'src/probe/tokenCounting.ts', out: 'counting', ...host },
+  { in: 'src/probe/scenario/prefixPrediction.ts', out: 'proofPlan', ...host },
   { in: 'src/probe/recorder.ts', out: 'recorder', budgetKB: 600, ...host },
   { in: 'src/prompt/index.ts', out: 'prompt', budgetKB: 360, ...host },
+  { in: 'src/prompt/requestPrompt.ts', out: 'request', ...host },
   { in: 'src/prompt/tokenizer.ts', out: 'tokenizer', ...host },
   { in: 'src/prompt/format/code.ts', out: 'code', ...host },
   { in: 'src/editor/prefixThread.ts', out: 'prefix', ...host },

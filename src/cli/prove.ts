@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { prefixProof, prepareProof, type PrefixResult, type PrefixRow, type ProbeJob, type ProofSubject, type ProofTarget } from '../probe/index';
+import { checkProof, prefixProof, prepareProof, providerWords, type PrefixResult, type PrefixRow, type ProbeJob, type ProofSubject, type ProofTarget } from '../probe/index';
 import { proofPair, ruleArithmetic } from '../prompt/proofPair';
 import { interval } from '../report/format';
 import { oneOf, parse, UsageError, wholeNumber, type Command, type CommandContext } from './command';
-import { numberList, runExperiment, scenarioOptions, scenarioUsage } from './scenario';
+import { experimentArgs, numberList, runExperiment, scenarioOptions, scenarioUsage } from './scenario';
 import { alignedTable, number } from './scenarioText';
 import { readWorkspaceSettings } from './settings';
 
@@ -16,7 +16,7 @@ export const proveCommand: Command = {
   usage: `first-token prove FILE [OPTIONS]
 
   FILE                 a prompt file; it is sent cold, once more, and as a later request would send it
-  --pairs N            how often (5)
+  --pairs N            how often (6, the least that gives the median an interval)
   --rule RULE          the cache to predict by: vllm, sglang, llamacpp, openai … (default: that of the endpoint)
   --scope SCOPE        conversation, user or everyone: what counts as changing (firstToken.prefix.scope, else user)
   --affinity N         then send one prefix N times and tell which attempts hit (a router without affinity misses)
@@ -24,9 +24,9 @@ export const proveCommand: Command = {
 
 ${scenarioUsage}`,
   async run(context) {
-    const { values, positionals } = parse(context.args, { ...scenarioOptions, pairs: { type: 'string' }, rule: { type: 'string' }, scope: { type: 'string' }, affinity: { type: 'string' }, expiry: { type: 'string' } }, { most: 1, least: 1, what: 'the prompt file to prove' });
+    const { values, positionals } = parse(experimentArgs(context.args), { ...scenarioOptions, pairs: { type: 'string' }, rule: { type: 'string' }, scope: { type: 'string' }, affinity: { type: 'string' }, expiry: { type: 'string' } }, { most: 1, least: 1, what: 'the prompt file to prove' });
     const file = positionals[0]!;
-    const pairs = wholeNumber('--pairs', values.pairs, { min: 1, max: 1000 }) ?? 5;
+    const pairs = wholeNumber('--pairs', values.pairs, { min: 1, max: 1000 }) ?? 6;
     const affinity = wholeNumber('--affinity', values.affinity, { min: 2, max: 1000 }) ?? 0;
     const expiry = numberList(values, 'expiry') ?? [];
     const subject = await subjectOf(file, context, { rule: values.rule, scope: oneOf('--scope', values.scope, scopes) });
@@ -34,7 +34,11 @@ ${scenarioUsage}`,
       values,
       promptFile: file,
       maxTokens: 8,
-      scenario: async (job) => prefixProof({ planned: await prepareProof(job, { pairs, subject: subject(job) }, context.signal), affinity, expiry }),
+      scenario: async (job) => {
+        // Before anything is sent, the server's tokenizer included.
+        checkProof({ pairs, affinity, expiry }, job.settings);
+        return prefixProof({ planned: await prepareProof(job, { pairs, subject: subject(job) }, context.signal), affinity, expiry });
+      },
       table: proofTable,
     }, context);
   },
@@ -74,18 +78,19 @@ async function subjectOf(file: string, { cwd }: CommandContext, given: { readonl
 
 const kinds: Readonly<Record<PrefixRow['kind'], string>> = { cold: 'cold', warm: 'the same again', changed: 'a later request' };
 
-function proofTable({ rows, verdict }: PrefixResult): string {
+function proofTable({ rows, verdict, diagnosis }: PrefixResult): string {
   const head = ['', 'answers', 'prompt tokens', 'predicted', 'served', 'from', 'TTFT p50 ms', '95 % interval', ''];
   const body = rows.map((row) => [
     kinds[row.kind],
     String(row.n),
     number(row.promptTokens),
-    row.predicted === null ? '' : `${row.predicted.exact ? '' : '≈'}${number(row.predicted.tokens)}`,
+    row.predicted === null ? (row.kind === 'cold' ? '0' : '') : `${row.predicted.exact ? '' : '≈'}${number(row.predicted.tokens)}`,
     row.served === null ? 'not told' : row.served.min === row.served.max ? number(row.served.p50) : `${number(row.served.p50)} (${number(row.served.min)}–${number(row.served.max)})`,
     row.served === null ? '' : row.served.from === 'usage' ? 'answers' : 'counters',
     number(row.ttft?.p50),
     row.ttft === null ? '' : interval([row.ttft.low, row.ttft.high]),
     { yes: '✓ as predicted', less: '✗ less', more: '✗ more', unknown: '' }[row.state],
   ]);
-  return `${verdict}\n\n${alignedTable([head, ...body])}`;
+  const says = (['warm', 'changed'] as const).flatMap((kind) => (diagnosis?.[kind] ? [`The provider says of ${kinds[kind]}: ${providerWords(diagnosis[kind])}.`] : []));
+  return [verdict, alignedTable([head, ...body]), says.join('\n')].filter((block) => block !== '').join('\n\n');
 }

@@ -1,5 +1,6 @@
 /** Messages between the extension host and the analysis thread. Types only; everything is plain data. */
 import type { EndpointCounts } from '../probe/index';
+import type { CountedEnds } from '../prompt/requestDiff';
 import type { ChatPrompt, Finding, FormatId, InputPrice, RuleTarget, Scope, Severity, TokenCountSource } from '../prompt/index';
 
 /** What a file is judged by. */
@@ -152,6 +153,8 @@ export interface ProofPrompts {
   readonly second: ChatPrompt;
   /** What was changed for the second request, in words. */
   readonly change: string;
+  /** True when both are requests as the file holds them. */
+  readonly captured: boolean;
   readonly unrendered: readonly string[];
   readonly rule: RuleView;
   /** Tokens of a cache block under the rule. */
@@ -178,7 +181,7 @@ export type PrefixQuestion =
   | { readonly type: 'editCost'; readonly before: SourceText; readonly after: SourceText; readonly judge: JudgeBy }
   | { readonly type: 'proof'; readonly source: SourceText; readonly judge: JudgeBy; readonly clock: number }
   /** What the rule predicts for counted tokens, or for two request bodies. */
-  | { readonly type: 'predict'; readonly judge: JudgeBy; readonly of: { readonly total: number; readonly common: number } | { readonly first: Readonly<Record<string, unknown>>; readonly second: Readonly<Record<string, unknown>> } }
+  | { readonly type: 'predict'; readonly judge: JudgeBy; readonly of: { readonly total: number; readonly common: number } | { readonly first: Readonly<Record<string, unknown>>; readonly second: Readonly<Record<string, unknown>>; /** Where their blocks end in the provider's own tokens, as far as it counted them. */ readonly ends?: readonly [CountedEnds, CountedEnds] } }
   | { readonly type: 'scan'; readonly roots: readonly string[]; readonly globs: readonly string[]; readonly most: number; readonly judge: JudgeBy };
 
 /** The answer to each question. */

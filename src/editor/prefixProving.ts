@@ -1,5 +1,6 @@
 import * as vscode from 'vscode';
 import type { PrefixResult, PrefixRow, Scenario } from '../probe/index';
+import type { RuleArithmetic } from '../prompt/proofPair';
 import { count } from '../report/format';
 import type { Report } from '../report/report';
 import { sourceOf } from './prefixDocuments';
@@ -9,7 +10,7 @@ import type { PrefixWorker } from './prefixWorker';
 import type { Probing } from './probing';
 
 /** Pairs of a proof: enough to see a difference, few enough to wait for. */
-export const proofPairs = 5;
+export const proofPairs = 6;
 
 /** Proves what the endpoint serves of a document: rendered in the analysis thread, sent like any probe. */
 export async function startProof(document: vscode.TextDocument, parts: { readonly worker: PrefixWorker; readonly judge: () => JudgeBy; readonly probing: Probing }): Promise<Report> {
@@ -26,7 +27,7 @@ export async function startProof(document: vscode.TextDocument, parts: { readonl
           subject: async (target) => {
             const judge: JudgeBy = { ...parts.judge(), target: { ...parts.judge().target, ...target } };
             const prompts = await worker.ask({ type: 'proof', source, judge, clock: Date.now() });
-            return { first: prompts.first, second: prompts.second, change: prompts.change, rule: arithmetic(prompts, judge, worker) };
+            return { first: prompts.first, second: prompts.second, change: prompts.change, captured: prompts.captured, rule: arithmetic(prompts, judge, worker) };
           },
         },
         signal,
@@ -35,6 +36,8 @@ export async function startProof(document: vscode.TextDocument, parts: { readonl
     },
   });
 }
+
+type Body = Readonly<Record<string, unknown>>;
 
 /** The rule's arithmetic, asked in the thread that holds the rules and the tokenizer. */
 function arithmetic({ rule, block, tell, byTokens }: ProofPrompts, judge: JudgeBy, worker: PrefixWorker) {
@@ -45,7 +48,7 @@ function arithmetic({ rule, block, tell, byTokens }: ProofPrompts, judge: JudgeB
     block,
     tell,
     ofTokens: byTokens ? (total: number, common: number) => worker.ask({ type: 'predict', judge, of: { total, common } }) : null,
-    ofBodies: (first: Readonly<Record<string, unknown>>, second: Readonly<Record<string, unknown>>) => worker.ask({ type: 'predict', judge, of: { first, second } }),
+    ofBodies: (first: Body, second: Body, ends?: Parameters<RuleArithmetic['ofBodies']>[2]) => worker.ask({ type: 'predict', judge, of: { first, second, ...(ends ? { ends } : {}) } }),
   };
 }
 

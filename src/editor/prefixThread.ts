@@ -92,7 +92,7 @@ async function answer(id: number, question: PrefixQuestion): Promise<PrefixAnswe
       const { choice, model } = rulesFor(prompt, judge, null);
       const { counter } = await counterFor(prompt, judge, choice.rule);
       const { ofTokens, ofBodies } = ruleArithmetic(prompt, choice.rule, model, counter);
-      if ('first' in of) return ofBodies(of.first, of.second);
+      if ('first' in of) return ofBodies(of.first, of.second, of.ends);
       if (ofTokens === null) throw new Error(`${choice.rule.name} does not follow the longest prefix.`);
       return { ...ofTokens(of.total, of.common), ...of };
     }

@@ -28,8 +28,10 @@ export function plainPrompt(text: string): PromptText {
  * content is sent as it stands. `file` is null for a document that is not on disk; included files are read inside `root` only.
  */
 export async function readPrompt(text: string, file: string | null, root: string | null, values: Readonly<Record<string, string>> = {}): Promise<PromptText> {
-  const { parsePromptFile, renderForProbe } = await import('../prompt/index');
-  const parsed = parsePromptFile(text, file ?? 'untitled.txt', { readFile: (name) => (file === null ? null : readBeside(file, name, root ?? path.dirname(file))) });
+  const { parsePromptFile, prepare, renderForProbe } = await import('../prompt/index');
+  const name = file ?? 'untitled.txt';
+  await prepare([name]);
+  const parsed = parsePromptFile(text, name, { readFile: (beside) => (file === null ? null : readBeside(file, beside, root ?? path.dirname(file))) });
   if (!parsed || parsed.prompts.length === 0) return plainPrompt(text);
   const rendered = renderForProbe(parsed, values, Date.now());
   return rendered.prompt.messages.some((message) => message.text.trim() !== '') ? rendered : plainPrompt(text);

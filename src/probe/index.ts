@@ -23,9 +23,10 @@ import { openRecorder, type Recorder } from './recording';
 import { createRedactor, secretsOf, type Redact } from './redact';
 import { writeBehind, type ReportSink } from './reportSink';
 import { run, type RunResult, type RunSeams, type RunStep, type Stopped } from './run';
+import { bodyOf } from './requestBody';
 import { SharedBudget } from './scenario/budget';
 import { keepRecorders, type KeptRecorders } from './scenario/keptRecorders';
-import { bodyOf, planProof, tokensOf, type PlannedProof, type ProofWanted } from './scenario/prefixPrediction';
+import type { PlannedProof, ProofWanted } from './scenario/prefixPrediction';
 import type { Scenario, Step, StepRun } from './scenario/scenario';
 import { cachedTokensBetween, parseScrape, watchServer, type Scrape } from './serverMetrics';
 import type { Tape } from './tape';
@@ -546,7 +547,9 @@ export async function prepareProof(job: ProbeJob, wanted: ProofWanted, signal: A
     const detection = await findOut(job, side, signal);
     const target = resolve(job, network, detection);
     const headers = headersForGet(job);
-    return await planProof(target, wanted, createPost(side, headers, createRedactor([job.key, ...secretsOf(job.endpoint.url, headers)]), signal));
+    const { planProof } = await import('./scenario/prefixPrediction');
+    const post = createPost(side, headers, createRedactor([job.key, ...secretsOf(job.endpoint.url, headers)]), signal);
+    return await planProof(target, wanted, { post, bodyOf: (prompt) => bodyOf(target, prompt) });
   } finally {
     await side.close();
   }
@@ -565,7 +568,9 @@ export async function reachEndpoint(access: EndpointAccess, signal: AbortSignal,
     const target = resolve(access, network, detection);
     const headers = headersForGet(access, target.dialect);
     const post = createPost(side, headers, createRedactor([access.key, ...secretsOf(access.endpoint.url, headers)]), signal, limit);
-    return { target, post, bodyOf: (prompt) => bodyOf(target, prompt), tokensOf: (prompt) => tokensOf(target, prompt, post), close: () => side.close() };
+    const { tokensOf } = await import('./scenario/prefixPrediction');
+    const body = (prompt: ChatPrompt) => bodyOf(target, prompt);
+    return { target, post, bodyOf: body, tokensOf: (prompt) => tokensOf(target, body(prompt), post), close: () => side.close() };
   } catch (error) {
     await side.close();
     throw error;

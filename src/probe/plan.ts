@@ -295,6 +295,11 @@ export function salted(prompt: ChatPrompt, nonce: string): ChatPrompt {
   return { ...prompt, messages: [edited, ...rest], tools: prompt.tools.map((tool, i) => (i === 0 ? saltedTool(tool, nonce) : tool)) };
 }
 
+/** True when the nonce goes beside the prompt (`cache_salt`) and leaves its tokens alone. */
+export function saltedBeside({ server, dialect }: Pick<Target, 'server' | 'dialect'>): boolean {
+  return server === 'vllm' && dialect.id.startsWith('openai-');
+}
+
 /** A tool whose description begins with the nonce; one that has none (a tool of the server's own) stays as it is. */
 function saltedTool(tool: unknown, nonce: string): unknown {
   const fields = object(tool);

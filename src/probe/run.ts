@@ -11,7 +11,7 @@ import { createDecoder, decode, outcomeOf, type Arrival, type Decoded, type Deco
 import { askFor } from './dialect/index';
 import type { WireRequest } from './dialect/dialect';
 import { judge } from './outcome';
-import { salted, type ProbePlan, type Shot, type Target } from './plan';
+import { salted, saltedBeside, type ProbePlan, type Shot, type Target } from './plan';
 import type { Part, Recorder } from './recording';
 import { createRedactor, secretsOf, type Redact } from './redact';
 import type { Tape } from './tape';
@@ -423,7 +423,7 @@ function finish(decoder: Decoder, tape: Tape): Decoded {
 
 /** The request of a shot. vLLM is salted beside the prompt, every other server in the prompt's first bytes. */
 function buildRequest(target: Target, shot: Shot, ask: ReadonlySet<string>): WireRequest {
-  const beside = shot.nonce !== null && target.server === 'vllm' && target.dialect.id.startsWith('openai-');
+  const beside = shot.nonce !== null && saltedBeside(target);
   return target.dialect.request({
     url: target.endpoint.url,
     model: target.model,

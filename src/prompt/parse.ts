@@ -1,5 +1,6 @@
 /** Picks the format of a prompt file, by name and by content, and parses it. Never throws: what cannot be read becomes a problem at its place. */
 import { parseBaml } from './format/baml';
+import type { requestPrompt } from './requestPrompt';
 import type { parseCode } from './format/code';
 import { parseChatTemplate, parseContinuePrompt, parseDotprompt, parseLooseTemplate, parseTemplateFile } from './format/dotprompt';
 import type { FormatInput, ParsedFormat } from './format/format';
@@ -86,8 +87,24 @@ export function useCodeReader(reader: typeof parseCode): void {
   codeReader = reader;
 }
 
-/** Loads what the files need that few workspaces have: the grammars of Python and JavaScript. Without it such files are no prompt files. */
+let requestReader: typeof requestPrompt | null = null;
+
+/** Gives the reader of request bodies, for bundles that hold it themselves. */
+export function useRequestReader(reader: typeof requestPrompt): void {
+  requestReader = reader;
+}
+
+/** The reader of request bodies as they are sent; null before `prepare` was called. */
+export function loadedRequestReader(): typeof requestPrompt | null {
+  return requestReader;
+}
+
+/**
+ * Loads what is needed beside the formats: the reader of request bodies, and the grammars of Python and JavaScript for such files, which
+ * few workspaces have; without them these are no prompt files, and requests are sent as plain texts.
+ */
 export async function prepare(paths: readonly string[]): Promise<void> {
+  requestReader ??= (await import('./requestPrompt')).requestPrompt;
   if (codeReader === null && paths.some((path) => isCode.test(path))) codeReader = (await import('./format/code')).parseCode;
 }
 

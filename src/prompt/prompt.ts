@@ -41,8 +41,8 @@ export interface ChatPrompt {
   readonly tools: readonly unknown[];
   /** One marker for the whole request (Anthropic's top-level `cache_control`), which asks for a breakpoint on the last block. */
   readonly mark?: CacheMark;
-  /** For a request that the file holds itself: its API, and those of its other fields that decide what a cache may reuse. */
-  readonly own?: { readonly api: RequestApi; readonly fields: Readonly<Record<string, unknown>> };
+  /** For a request that the file holds itself: its API, its model, and those of its other fields that decide what a cache may reuse. */
+  readonly own?: { readonly api: RequestApi; readonly model?: string; readonly fields: Readonly<Record<string, unknown>> };
 }
 
 /** How a place of the file changes between requests, from never to always; `unknown` stands beside the order. */

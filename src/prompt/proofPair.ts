@@ -1,6 +1,7 @@
 /** Two requests of one prompt file whose difference is what the lens says changes: the input of a proof. */
 import { editText } from './editText';
 import type * as promptPart from './index';
+import type { CountedEnds } from './requestDiff';
 import type { AnalysedFile, CacheRule, ChatPrompt, TokenCounter } from './index';
 
 /** What a proof sends: the prompt as it is, and as a later request would send it. */
@@ -9,6 +10,8 @@ export interface ProofPair {
   readonly second: ChatPrompt;
   /** What differs, in words. */
   readonly change: string;
+  /** True when both are requests as the file holds them. */
+  readonly captured: boolean;
   /** Variables without a value, sent as they are written. */
   readonly unrendered: readonly string[];
 }
@@ -27,7 +30,7 @@ export function proofPair(prompt: typeof promptPart, analysed: AnalysedFile, clo
   const source = file.prompts[index];
   const report = analysed.prompts[index]?.report;
   if (first.own !== undefined) return { first, ...nextRequest(prompt, analysed, first, index), unrendered };
-  if (source === undefined || report === undefined) return { first, second: withAnotherEnd(first), change: anotherEnd, unrendered };
+  if (source === undefined || report === undefined) return { first, second: withAnotherEnd(first), change: anotherEnd, captured: false, unrendered };
   const samples = prompt.sampleInputs(source);
   const names = new Set<string>();
   let values: Readonly<Record<string, unknown>> = samples;
@@ -40,10 +43,10 @@ export function proofPair(prompt: typeof promptPart, analysed: AnalysedFile, clo
   }
   const rendered = prompt.renderPrompt(file, source, { values, clock: clock + later, nonce: otherNonce });
   const second = { ...rendered.chat, tools: first.tools };
-  if (second.messages.length === 0 || sameText(first, second)) return { first, second: withAnotherEnd(first), change: anotherEnd, unrendered };
+  if (second.messages.length === 0 || sameText(first, second)) return { first, second: withAnotherEnd(first), change: anotherEnd, captured: false, unrendered };
   const listed = [...names];
   const change = listed.length === 0 ? 'the clock is a day later' : `other values of ${listed.slice(0, 3).join(', ')}${listed.length > 3 ? ` and ${listed.length - 3} more` : ''}, and a day later`;
-  return { first, second, change, unrendered };
+  return { first, second, change, captured: false, unrendered };
 }
 
 const anotherEnd = 'nothing in the file changes, so the last message got another end';
@@ -57,11 +60,11 @@ function withAnotherEnd(prompt: ChatPrompt): ChatPrompt {
 }
 
 /** The request after this one in its file, if there is another. */
-function nextRequest(prompt: typeof promptPart, { file }: AnalysedFile, first: ChatPrompt, index: number): Pick<ProofPair, 'second' | 'change'> {
+function nextRequest(prompt: typeof promptPart, { file }: AnalysedFile, first: ChatPrompt, index: number): Pick<ProofPair, 'second' | 'change' | 'captured'> {
   const next = file.prompts[index + 1];
   const second = next === undefined ? null : prompt.renderForProbe(file, {}, 0, index + 1).prompt;
-  if (second === null || second.own?.api !== first.own?.api || sameText(first, second)) return { second: withAnotherEnd(first), change: anotherEnd };
-  return { second, change: `the next request of the file${next?.name ? `, ${next.name}` : ''}` };
+  if (second === null || second.own?.api !== first.own?.api || sameText(first, second)) return { second: withAnotherEnd(first), change: anotherEnd, captured: false };
+  return { second, captured: true, change: `the next request of the file${next?.name ? `, ${next.name}` : ''}` };
 }
 
 const sameText = (a: ChatPrompt, b: ChatPrompt) => JSON.stringify([a.messages, a.tools]) === JSON.stringify([b.messages, b.tools]);
@@ -94,7 +97,8 @@ export interface RuleArithmetic {
   readonly tell: string | null;
   /** Null for rules that ask where messages and markers stand. */
   readonly ofTokens: ((total: number, common: number) => { readonly tokens: number; readonly why: string }) | null;
-  readonly ofBodies: (first: Readonly<Record<string, unknown>>, second: Readonly<Record<string, unknown>>) => { readonly tokens: number; readonly why: string; readonly total: number; readonly common: number };
+  /** `ends`: where the blocks of both end in the provider's own tokens, as far as it counted them. */
+  readonly ofBodies: (first: Readonly<Record<string, unknown>>, second: Readonly<Record<string, unknown>>, ends?: readonly [CountedEnds, CountedEnds]) => { readonly tokens: number; readonly why: string; readonly total: number; readonly common: number };
 }
 
 /** The arithmetic of one rule for a model. */
@@ -112,8 +116,8 @@ export function ruleArithmetic(prompt: typeof promptPart, rule: CacheRule, model
             return { tokens, why };
           }
         : null,
-    ofBodies: (first, second) => {
-      const { total, common, reuse } = prompt.compareRequests(first, second, { rule, model, counter });
+    ofBodies: (first, second, ends) => {
+      const { total, common, reuse } = prompt.compareRequests(first, second, { rule, model, counter, ...(ends ? { ends } : {}) });
       return { tokens: reuse.tokens, why: reuse.why, total, common };
     },
   };

@@ -248,9 +248,22 @@ function findDifference(left: readonly RequestBlock[], right: readonly RequestBl
   return null;
 }
 
-function layoutOf(blocks: readonly RequestBlock[], counter: TokenCounter): readonly LayoutBlock[] {
+/** Tokens up to the end of a block, by its number from 0, as a provider counted them; ascending. */
+export type CountedEnds = readonly (readonly [block: number, tokens: number])[];
+
+function layoutOf(blocks: readonly RequestBlock[], counter: TokenCounter, counted: CountedEnds = []): readonly LayoutBlock[] {
   let at = 0;
-  return blocks.map((b) => ({ at: (at += counter.count(b.text)), slot: b.slot, role: b.role, endsMessage: b.endsMessage, marker: b.marker }));
+  const ends = blocks.map((b) => (at += counter.count(b.text)));
+  return blocks.map((b, i) => ({ at: fitted(ends, i, counted), slot: b.slot, role: b.role, endsMessage: b.endsMessage, marker: b.marker }));
+}
+
+/** The end of a block between the two counted ones around it, in proportion to the text. */
+function fitted(ends: readonly number[], index: number, counted: CountedEnds): number {
+  const own = ends[index] ?? 0;
+  const [before, from] = counted.findLast(([block]) => block <= index) ?? [-1, 0];
+  const [after, to] = counted.find(([block]) => block >= index) ?? [before, from];
+  const [start, end] = [ends[before] ?? 0, ends[after] ?? 0];
+  return after === before || end === start ? from + (before === index ? 0 : own - start) : Math.round(from + ((own - start) / (end - start)) * (to - from));
 }
 
 /** Positions where a provider with breakpoints wrote an entry for a request: its markers, and the end of its latest eligible message. */
@@ -265,15 +278,16 @@ function writtenBy(layout: readonly LayoutBlock[], rule: CacheRule, automatic: b
  * Compares request B with request A, which was sent before it: the first difference in render order (differences that are only the order
  * of JSON keys or of tools are named as such), and what B can reuse of A.
  */
-export function compareRequests(a: Json, b: Json, known: { readonly rule: CacheRule; readonly model: string | null; readonly counter: TokenCounter }): RequestComparison {
+export function compareRequests(a: Json, b: Json, known: { readonly rule: CacheRule; readonly model: string | null; readonly counter: TokenCounter; readonly ends?: readonly [a: CountedEnds, b: CountedEnds] }): RequestComparison {
   const { rule, model, counter } = known;
   const [left, right] = [blocksIn(a), blocksIn(b)];
   const found = findDifference(left, right);
-  const layout = layoutOf(right, counter);
+  const layout = layoutOf(right, counter, known.ends?.[1]);
   const total = layout.at(-1)?.at ?? 0;
   const before = found === null ? total : found.index === 0 ? 0 : (layout[found.index - 1]?.at ?? total);
   const cut = found === null ? '' : (right[found.index]?.text ?? '').slice(0, found.difference.at);
-  const common = Math.min(total, before + counter.count(sureHead(cut)));
+  const within = found === null ? total : (layout[found.index]?.at ?? total);
+  const common = Math.min(total, Math.max(before, Math.min(within, before + counter.count(sureHead(cut)))));
   const differing = fields.filter(({ field }) => JSON.stringify(a[field]) !== JSON.stringify(b[field]));
   const restart = differing.some((f) => f.invalidates === 'everything');
   const firstMessage = layout.find((l) => l.slot === 'messages');
@@ -288,7 +302,7 @@ export function compareRequests(a: Json, b: Json, known: { readonly rule: CacheR
     markable: true,
     automatic: automatic(b),
     explicitOnly: record(b['prompt_cache_options'])['mode'] === 'explicit',
-    written: writtenBy(layoutOf(left, counter), rule, automatic(a)),
+    written: writtenBy(layoutOf(left, counter, known.ends?.[0]), rule, automatic(a)),
     earlier: 1,
   };
   return { difference: found?.difference ?? null, fields: differing, total, common, reuse: reusable(rule, model, request) };

@@ -38,7 +38,7 @@ export function requestPrompt(value: unknown): ChatPrompt | null {
   if (messages.length === 0) return null;
   const mark = 'cache_control' in body ? markOf(body) : undefined;
   const fields = Object.fromEntries(Object.entries(body).filter(([name, field]) => kept.has(name) && field !== null && !(api === 'bedrock' && name === 'toolConfig')));
-  return { messages, tools: toolsOf(body), ...(mark ? { mark } : {}), own: { api, fields } };
+  return { messages, tools: toolsOf(body), ...(mark ? { mark } : {}), own: { api, ...(typeof body['model'] === 'string' ? { model: body['model'] } : {}), fields } };
 }
 
 function toolsOf(body: Json): readonly unknown[] {

@@ -1,9 +1,8 @@
 /** The inputs a prompt file brings along for trying it out, and rendering with them for a probe. */
-import { parsePromptFile } from './parse';
+import { loadedRequestReader, parsePromptFile } from './parse';
 import type { ChatPrompt, Prompt, PromptFile } from './prompt';
 import { renderPrompt as render } from './renderDiff';
 import { requestsIn } from './requestDiff';
-import { requestPrompt } from './requestPrompt';
 
 /** Values by variable name: the first input set of the file, samples and defaults of its variables under it; `{}` when it has none. */
 export function sampleInputs(prompt: Prompt): Readonly<Record<string, unknown>> {
@@ -30,7 +29,8 @@ export function renderForProbe(file: PromptFile, inputs: Readonly<Record<string,
 
 /** What a request file sends, as it is written there: nobody expands it. Null for other files, and where the JSON is not whole. */
 function ownRequest(file: PromptFile, prompt: Prompt): ChatPrompt | null {
-  if (file.format !== 'request-json' && file.format !== 'request-jsonl') return null;
+  const requestPrompt = loadedRequestReader();
+  if (requestPrompt === null || (file.format !== 'request-json' && file.format !== 'request-jsonl')) return null;
   const source = file.text.slice(prompt.start, prompt.end);
   const [request] = requestsIn(source);
   if (request !== undefined) return requestPrompt(request.body);

@@ -9,8 +9,8 @@ import { bootstrapDifference, median, orderStatisticInterval, sorted } from '../
 import type { ChatPrompt } from '../../prompt/prompt';
 import type { CacheDiagnosis } from '../dialect/dialect';
 import { askFor } from '../dialect/index';
-import { createNonce, PlanError, type ProbeSettings, type Shot } from '../plan';
-import { saltedBeside, type PlannedProof, type PrefixPrediction } from './prefixPrediction';
+import { createNonce, PlanError, saltedBeside, type ProbeSettings, type Shot } from '../plan';
+import type { PlannedProof, PrefixPrediction } from './prefixPrediction';
 import { stepPlan, type Scenario, type ScenarioContext, type ScenarioResult, type StepRun, type Steps } from './scenario';
 
 /** What to prove, and how. */
@@ -198,7 +198,7 @@ function summarise(options: ProofOptions, context: ScenarioContext, told: Readon
   const { planned } = options;
   const { rule, change } = planned;
   const [pair] = planned.pairs;
-  const rows = kinds.map((kind) => rowOf(kind, told[kind], failed[kind], pair === undefined || kind === 'cold' ? null : pair[kind], rule.block));
+  const rows = kinds.map((kind) => rowOf(kind, told[kind], failed[kind], pair === undefined || kind === 'cold' ? null : pair[kind], { block: rule.block, counted: planned.countedBy === 'provider' }));
   const waits = (kind: Kind) => told[kind].flatMap(({ sample }) => ttft(sample) ?? []);
   const gained = bootstrapDifference(waits('warm'), waits('cold'), 0.5, 1);
   const repeats = [...told.warm, ...told.changed].filter(({ cached, sample }) => cached !== null && sample.promptTokens !== null);
@@ -241,7 +241,8 @@ function saysOf(told: readonly Told[]): ProviderSays | null {
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
-function rowOf(kind: Kind, told: readonly Told[], failed: number, predicted: PrefixPrediction | null, block: number): PrefixRow {
+function rowOf(kind: Kind, told: readonly Told[], failed: number, predicted: PrefixPrediction | null, by: CountedHow): PrefixRow {
+  const { block } = by;
   const cached = told.flatMap(({ cached: tokens }) => tokens ?? []);
   const waits = sorted(told.flatMap(({ sample }) => ttft(sample) ?? []));
   const p50 = median(waits);
@@ -256,7 +257,7 @@ function rowOf(kind: Kind, told: readonly Told[], failed: number, predicted: Pre
     served: cached.length === 0 ? null : { p50: median(cached) ?? 0, min: Math.min(...cached), max: Math.max(...cached), n: cached.length, from: told.find(({ cached: tokens }) => tokens !== null)?.from ?? 'usage' },
     ttft: p50 === null ? null : { p50, low, high },
   };
-  return { ...row, state: asPredicted(row, block) };
+  return { ...row, state: asPredicted(row, by) };
 }
 
 /** A count that is not the server's own, brought to the prompt tokens that it reports: another vocabulary cuts all of the text about as much finer. */
@@ -269,10 +270,16 @@ function scaled(prediction: PrefixPrediction, promptTokens: number, block: numbe
   return { total: promptTokens, common: Math.min(promptTokens, Math.round(common * factor)), tokens: tokens === 0 ? 0 : whole(tokens), why: prediction.why, exact: false };
 }
 
-/** Whether served is what was predicted: within one block, and within a tenth of the prompt where it was not counted by the server. */
-function asPredicted(row: Omit<PrefixRow, 'state'>, block: number): PrefixRow['state'] {
+/** The size of a cache block, and whether the provider counted what the rule is about, its template aside. */
+interface CountedHow {
+  readonly block: number;
+  readonly counted: boolean;
+}
+
+/** Whether served is what was predicted: within one block, and within a tenth of the prompt where nobody but the text was asked. */
+function asPredicted(row: Omit<PrefixRow, 'state'>, { block, counted: byProvider }: CountedHow): PrefixRow['state'] {
   if (row.predicted === null || row.served === null) return 'unknown';
-  const slack = Math.max(block, row.predicted.exact ? 1 : Math.max(templateTokens, 0.1 * row.predicted.total));
+  const slack = Math.max(block, row.predicted.exact ? 1 : Math.max(templateTokens, byProvider ? 0 : 0.1 * row.predicted.total));
   const apart = row.served.p50 - row.predicted.tokens;
   return Math.abs(apart) <= slack ? 'yes' : apart < 0 ? 'less' : 'more';
 }
@@ -302,13 +309,14 @@ function sentencesOf(result: Omit<PrefixResult, 'sentences' | 'verdict'>, { plan
   const told = rows.find(({ served }) => served !== null)?.served?.from;
   const out: string[] = [...result.notes];
   if (changed) {
-    const how = changed.exact ? 'counted by the server’s own tokenizer, chat template included' : 'counted from the text and scaled to the prompt tokens the server reports, so it is right to about a tenth';
-    out.push(`Predicted by the rule of ${rule.name} (as of ${rule.asOf}), ${how}. A later request (${result.change}): ${changed.why.includes('in common') ? '' : `${counted(changed.common, 'token')} in common, `}${changed.why}.`);
+    const by = planned.captured ? 'level 3: two requests of the file compared' : 'level 2: two renders compared';
+    const how = changed.exact ? 'counted by the server’s own tokenizer, chat template included' : planned.countedBy === 'provider' ? 'counted by the provider, which leaves a few tokens of its own template unclear' : 'counted from the text and scaled to the prompt tokens the server reports, so it is right to about a tenth';
+    out.push(`Predicted by the rule of ${rule.name} (as of ${rule.asOf}; evidence ${by}), ${how}. A later request (${result.change}): ${changed.why.includes('in common') ? '' : `${counted(changed.common, 'token')} in common, `}${changed.why}.`);
     if (block > 1 && changed.common > 0) out.push(`${rule.name} keeps whole blocks of ${block} tokens: ${count(changed.common)} = ${count(Math.floor(changed.common / block))} × ${block} + ${changed.common % block}. The last token of a prompt is always computed again.`);
   }
-  if (told === 'usage') out.push('Served is the server’s own answer (evidence level 4 of 5). TTFT only supports it (level 5): it is noisy.');
-  if (told === 'metrics') out.push('Served comes from the server’s counters before and after each request (evidence level 4 of 5), since the answers do not tell; it holds only while nobody else uses the server.');
-  if (told === undefined && row('cold')?.n) out.push(`The answers do not say how many prompt tokens were cached${rule.tell === null ? '' : `: ${rule.tell}`}. Only the latencies below speak, and they are noisy (evidence level 5 of 5).`);
+  if (told === 'usage') out.push('Served is what the server’s own answers tell (evidence level 4). TTFT is level 5: noisy, so it only supports the rest.');
+  if (told === 'metrics') out.push('Served comes from the server’s counters before and after each request (evidence level 4), since the answers do not tell; it holds only while nobody else uses the server.');
+  if (told === undefined && row('cold')?.n) out.push(`The answers do not say how many prompt tokens were cached${rule.tell === null ? '' : `: ${rule.tell}`}. Only the latencies below speak, and they are noisy (evidence level 5).`);
   if (result.diagnosis !== null) out.push(diagnosisSentence(result.diagnosis));
   if (gain !== null) out.push(gainSentence(gain, row('cold')?.n ?? 0));
   if (hitRate !== null && hitRate.prompt > 0) out.push(`Repeats and later requests took ${outOf(hitRate.cached, hitRate.prompt)} prompt tokens from the cache.`);
@@ -326,8 +334,8 @@ function sentencesOf(result: Omit<PrefixResult, 'sentences' | 'verdict'>, { plan
 
 /** What the provider says, in its own words and apart from everything else. */
 function diagnosisSentence({ warm, changed }: NonNullable<PrefixResult['diagnosis']>): string {
-  const parts = [...(changed === null ? [] : [`of the later request, ${providerWords(changed)}`]), ...(warm === null ? [] : [`of the same one again, ${providerWords(warm)}`])];
-  return `The provider’s own cache diagnostics (evidence level 4 of 5, apart from the served tokens) say ${parts.join('; ')}. They compare what was sent, whether or not the cache was hit.`;
+  const parts = [...(changed === null ? [] : [`of the later request ${providerWords(changed)}`]), ...(warm === null ? [] : [`of the same one again ${providerWords(warm)}`])];
+  return `The provider’s own cache diagnostics (evidence level 4 as well, but apart from the served tokens: they compare what was sent, whether or not the cache was hit) say ${parts.join(', ')}.`;
 }
 
 /** A provider's answer in words. */

@@ -17,7 +17,7 @@ describe('prompt/requestPrompt: a request body as a prompt', () => {
       system: [{ type: 'text', text: 'A' }, { type: 'text', text: 'B', cache_control: { type: 'ephemeral', ttl: '1h' } }],
       messages: [{ role: 'user', content: [{ type: 'image', source: {} }, { type: 'tool_result', tool_use_id: 't', content: 'R', cache_control: { type: 'ephemeral' } }] }],
     });
-    assert.deepEqual(prompt.own, { api: 'anthropic', fields: { tool_choice: { type: 'auto' } } });
+    assert.deepEqual(prompt.own, { api: 'anthropic', model: 'claude-x', fields: { tool_choice: { type: 'auto' } } });
     assert.deepEqual(prompt.tools, tools);
     assert.deepEqual(prompt.messages[0], { role: 'system', text: 'AB', parts: [{ text: 'A' }, { text: 'B', mark: { key: 'cache_control', ttl: '1h' } }] });
     assert.deepEqual(prompt.messages[1]?.parts, [
@@ -34,7 +34,7 @@ describe('prompt/requestPrompt: a request body as a prompt', () => {
   it('chat: parts, a marker on the message, tool calls and their results', () => {
     const calls = [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }];
     const prompt = read({ model: 'm', prompt_cache_key: 'k', messages: [{ role: 'system', content: 'S', cache_control: { type: 'ephemeral' } }, { role: 'assistant', content: null, tool_calls: calls }, { role: 'tool', tool_call_id: 'c', content: 'R' }] });
-    assert.deepEqual(prompt.own, { api: 'chat', fields: { prompt_cache_key: 'k' } });
+    assert.deepEqual(prompt.own, { api: 'chat', model: 'm', fields: { prompt_cache_key: 'k' } });
     assert.deepEqual(prompt.messages[0]?.parts, [{ text: 'S', mark: { key: 'cache_control', ttl: null } }]);
     assert.deepEqual(prompt.messages[1]?.fields?.['tool_calls'], calls);
     assert.deepEqual(prompt.messages[2], { role: 'tool', text: 'R', fields: { tool_call_id: 'c' } });

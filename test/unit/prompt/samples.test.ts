@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { isPromptPath, parsePromptFile } from '../../../src/prompt/parse';
+import { isPromptPath, parsePromptFile, useRequestReader } from '../../../src/prompt/parse';
+import { requestPrompt } from '../../../src/prompt/requestPrompt';
 import { renderFile, renderForProbe, sampleInputs } from '../../../src/prompt/samples';
 
 const clock = Date.UTC(2026, 4, 4, 12, 30);
@@ -36,9 +37,10 @@ describe('prompt/samples: rendering a file for a probe', () => {
   });
 
   it('a request body: messages and tools as they stand', () => {
+    useRequestReader(requestPrompt);
     const body = { model: 'm', tools: [{ type: 'function', function: { name: 'f' } }], messages: [{ role: 'user', content: 'a {{b}}' }] };
     const rendered = renderFile(JSON.stringify(body), 'a.json', () => null, {}, clock);
-    assert.deepEqual(rendered.prompt, { messages: [{ role: 'user', text: 'a {{b}}' }], tools: body.tools, own: { api: 'chat', fields: {} } });
+    assert.deepEqual(rendered.prompt, { messages: [{ role: 'user', text: 'a {{b}}' }], tools: body.tools, own: { api: 'chat', model: 'm', fields: {} } });
   });
 
   it('BAML: a cache marker in the role ends a block of its own', () => {

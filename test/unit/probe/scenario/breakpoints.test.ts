@@ -23,12 +23,15 @@ const file = (...bodies: readonly object[]) => ({ name: bodies.length > 1 ? 'bat
 const anthropic: Server = { flags: '--face anthropic --served-model claude-sonnet-4-5', api: 'anthropic', server: 'anthropic', rule: 'anthropic', model: 'claude-sonnet-4-5' };
 const openai: Server = { flags: '--face openai --served-model gpt-5.6', api: 'openai-responses', server: 'openai', rule: 'openai-5.6', model: 'gpt-5.6' };
 
-/** Predicted and served of both repeats, within a fiftieth: only the place of the template's own tokens is guessed, a few for each message. */
-function agrees(result: PrefixResult, within = 0.02): { readonly warm: number; readonly changed: number } {
+/**
+ * Predicted and served of both repeats: within one block of 16 where the provider counted (Anthropic), else within a fiftieth, since the
+ * place of the template's own tokens is guessed.
+ */
+function agrees(result: PrefixResult): { readonly warm: number; readonly changed: number } {
   const served = (kind: 'warm' | 'changed'): number => {
     const row = rowOf(result, kind);
     assert.ok(row.predicted && row.served && row.promptTokens !== null, kind);
-    assert.ok(Math.abs(row.predicted.tokens - row.served.p50) <= within * row.promptTokens, `${kind}: predicted ${row.predicted.tokens}, served ${row.served.p50} of ${row.promptTokens}`);
+    assert.ok(Math.abs(row.predicted.tokens - row.served.p50) <= (result.countedBy === 'provider' ? 16 : 0.02 * row.promptTokens), `${kind}: predicted ${row.predicted.tokens}, served ${row.served.p50} of ${row.promptTokens}`);
     assert.equal(row.state, 'yes', kind);
     return row.served.p50;
   };
@@ -40,6 +43,7 @@ describe('a proof where only breakpoints are cached', () => {
   it('Anthropic: a request without a marker predicts 0 and is served 0', async () => {
     const { result } = await prove(anthropic, file(request({})));
     assert.deepEqual(agrees(result), { warm: 0, changed: 0 });
+    assert.equal(result.countedBy, 'provider');
     assert.equal(result.markers, 0);
   });
 
@@ -73,12 +77,12 @@ describe('a proof where only breakpoints are cached', () => {
   it('Anthropic: the marked block and the 19 before it are looked at, no more', async () => {
     const turns = (n: number) => ({ ...request({ system: mark() }), messages: Array.from({ length: n }, (_, i) => ({ role: i % 2 === 0 ? 'user' : 'assistant', content: [{ type: 'text', text: `Turn ${i}.`, ...(i === n - 1 ? mark() : {}) }] })) });
     const near = await prove(anthropic, file(turns(1), { ...turns(19), system: turns(1).system }));
-    assert.ok(agrees(near.result, 0.05).changed > 1024);
+    assert.ok(agrees(near.result).changed > 1024);
     const bare = (n: number) => ({ ...turns(n), system: request({}).system });
     const within = await prove(anthropic, file(bare(1), bare(19)));
-    assert.ok(agrees(within.result, 0.05).changed > 1024, 'the first turn was written, 18 blocks back');
+    assert.ok(agrees(within.result).changed > 1024, 'the first turn was written, 18 blocks back');
     const beyond = await prove(anthropic, file(bare(1), bare(23)));
-    assert.equal(agrees(beyond.result, 0.05).changed, 0);
+    assert.equal(agrees(beyond.result).changed, 0);
   });
 
   it('Anthropic: entries of 5 minutes and of an hour expire when they should, and a use makes them last anew', async () => {
@@ -86,6 +90,13 @@ describe('a proof where only breakpoints are cached', () => {
     const gone = async (ttl: string) => (await prove(anthropic, file(request({ system: mark(ttl) })), waits)).result.expiry?.map(({ cached }) => (cached ?? 0) > 1024);
     assert.deepEqual(await gone('5m'), [true, false, false]);
     assert.deepEqual(await gone('1h'), [true, true, false]);
+  });
+
+  it('Anthropic: the minimum is met or missed by the provider’s count, not by that of the text', async () => {
+    const sized = (n: number) => file({ ...request({ tools: mark() }), tools: [{ ...tool('weather'), description: rules('Use it with care', n), ...mark() }] });
+    const at = async (n: number): Promise<number> => agrees((await prove(anthropic, sized(n), { pairs: 1 })).result).changed;
+    assert.equal(await at(36), 0, 'some 976 tokens');
+    assert.ok((await at(42)) > 1024, 'some 1,126 tokens, of which a guess by the text knows 879');
   });
 
   it('Anthropic: what is refused there is refused here', async () => {
@@ -124,7 +135,7 @@ describe('a proof where only breakpoints are cached', () => {
     const vllm: Server = { flags: '', api: 'openai-chat', server: 'vllm', rule: 'vllm' };
     const { result, sent } = await prove(vllm, file(request({ tools: mark(), system: mark() })));
     assert.equal(result.markers, 0);
-    assert.match(result.notes[0] ?? '', /^2 cache markers of the file cannot be written in the API of this endpoint \(openai-chat\)/);
+    assert.match(result.notes.join(' '), /2 cache markers of the file cannot be written in the API of this endpoint \(openai-chat\)/);
     assert.ok(sent.every((body) => !body.includes('cache_control') && body.includes('"type":"function"')));
     assert.equal(rowOf(result, 'warm').state, 'yes');
   });
@@ -140,7 +151,7 @@ describe('the provider’s own cache diagnostics', () => {
     assert.ok((result.diagnosis.changed?.missedTokens ?? 0) > 100);
     const ids = sent.slice(1).map((body) => (JSON.parse(body) as { diagnostics: { previous_message_id: string | null } }).diagnostics.previous_message_id);
     assert.deepEqual(ids.map((id) => id === null), [true, false, false, true, false, false]);
-    assert.ok(result.sentences.some((sentence) => /own cache diagnostics \(evidence level 4 of 5, apart from the served tokens\) say of the later request, that the system changed \(system_changed\), with about/.test(sentence)));
+    assert.ok(result.sentences.some((sentence) => /own cache diagnostics \(evidence level 4 .*\) say of the later request that the system changed \(system_changed\), with about/.test(sentence)));
   });
 
   it('Anthropic: tools and messages are told apart, a continued conversation is no change', async () => {

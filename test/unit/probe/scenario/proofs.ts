@@ -8,12 +8,14 @@ import type { CacheDiagnosis, DialectId } from '../../../../src/probe/dialect/di
 import { endpointFromUrl } from '../../../../src/probe/endpoint';
 import { createMemory } from '../../../../src/probe/memory';
 import { defaultNetwork, defaultTimeouts } from '../../../../src/probe/network';
+import { bodyOf } from '../../../../src/probe/requestBody';
 import { run } from '../../../../src/probe/run';
 import { prefixProof, type PrefixResult, type PrefixRow, type ProofOptions } from '../../../../src/probe/scenario/prefix';
 import { planProof, type PlannedProof } from '../../../../src/probe/scenario/prefixPrediction';
 import type { StepRun } from '../../../../src/probe/scenario/scenario';
 import { cachedTokensBetween, parseScrape } from '../../../../src/probe/serverMetrics';
 import * as prompt from '../../../../src/prompt/index';
+import { requestPrompt } from '../../../../src/prompt/requestPrompt';
 import { proofPair, ruleArithmetic } from '../../../../src/prompt/proofPair';
 import { sloPresets } from '../../../../src/report/goodput';
 import type { Sample } from '../../../../src/report/sample';
@@ -21,6 +23,8 @@ import { tokenize } from '../../../../src/simulator/splitter';
 import { virtualWorld, type VirtualWorld } from '../../simulator/virtualWorld';
 
 import { defaultProbeSettings, type Target } from '../../../../src/probe/plan';
+
+prompt.useRequestReader(requestPrompt);
 
 /** The simulator's own tokenizer, so that only the chat template's tokens are guessed. */
 const simulated: prompt.TokenCounter = { source: 'tokenizer.json', exact: true, count: (text) => tokenize(text).length, encode: tokenize };
@@ -51,8 +55,9 @@ export async function plan(server: Server, world: VirtualWorld, file: string | {
     const answer = await world.server.exchange({ method: 'POST', path: new URL(url).pathname, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
     return { status: answer.status ?? 0, headers: [], text: Buffer.concat(answer.writes.map(({ bytes }) => bytes)).toString() };
   };
-  const subject = { ...proofPair(prompt, analysed, 0), rule: ruleArithmetic(prompt, rule, server.model ?? 'llama-3.1-8b', server.model ? simulated : prompt.bytesCounter) };
-  return await planProof(targetOf(server), { pairs, subject: () => subject }, post);
+  const subject = { ...proofPair(prompt, analysed, 0), rule: ruleArithmetic(prompt, rule, server.model ?? 'llama-3.1-8b', server.model && server.api !== 'anthropic' ? simulated : prompt.bytesCounter) };
+  const target = targetOf(server);
+  return await planProof(target, { pairs, subject: () => subject }, { post, bodyOf: (one) => bodyOf(target, one) });
 }
 
 /** Carries the scenario out in one virtual world, so that the cache lives from step to step. */

@@ -5,6 +5,7 @@ import { encoderCommand } from './cli/encoder';
 import { lintCommand } from './cli/lint';
 import { handOverCommand } from './cli/handOver';
 import { batchingCommand, fairnessCommand, interferenceCommand, overloadCommand } from './cli/detectors';
+import { helpWidth, layOut } from './cli/help';
 import { guardStdout, note, print, stdoutFailure } from './cli/output';
 import { probeCommand } from './cli/probe';
 import { proveCommand } from './cli/prove';
@@ -44,9 +45,9 @@ function help(): string {
 }
 
 async function main(args: readonly string[]): Promise<number> {
-  const [name, ...rest] = args;
+  const [name, ...rest] = args[0] === 'help' && args.length > 1 ? [...args.slice(1, 2), '--help'] : args;
   if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
-    await print(help());
+    await print(layOut(help(), helpWidth(process.stdout)));
     return name === undefined ? exitCode.usage : exitCode.ok;
   }
   if (name === '--version' || name === '-v') {
@@ -56,7 +57,7 @@ async function main(args: readonly string[]): Promise<number> {
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (!command) throw new UsageError(`There is no command "${name}". There are: ${Object.keys(commands).join(', ')}.`);
   if (rest.includes('--help') || rest.includes('-h')) {
-    await print(`${command.summary}\n\n${command.usage}\n`);
+    await print(layOut(`${command.summary}\n\n${command.usage}\n`, helpWidth(process.stdout)));
     return exitCode.ok;
   }
   const stop = new AbortController();

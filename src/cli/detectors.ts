@@ -125,8 +125,7 @@ export const fairnessCommand: Command = {
   Verdict: isolated, not-isolated or unclear.
 
   --heavy N         requests the heavy tenant keeps in flight (64)
-  --tenants FILE    JSON: [{ "name", "heavy", "concurrency", "requests", "every" (ms), "maxTokens", "user", "headers", "keyEnv" }];
-                    without user, headers or keyEnv the name goes into the field "user". keyEnv names an environment variable with the key.
+  --tenants FILE    JSON: [{ "name", "heavy", "concurrency", "requests", "every" (ms), "maxTokens", "user", "headers", "keyEnv" }]; without user, headers or keyEnv the name goes into the field "user". keyEnv names an environment variable with the key.
 
 ${scenarioUsage}`,
   run: async (context) => {

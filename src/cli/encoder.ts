@@ -1,6 +1,7 @@
 import { encoder, readRows, type EncoderInput, type EncoderResult } from '../probe/index';
 import { digits, outOf } from '../report/format';
 import { oneOf, parse, UsageError, wholeNumber, type Command, type CommandContext } from './command';
+import { usageWithout } from './help';
 import { readTextInput } from './input';
 import { note } from './output';
 import { experimentArgs, numberList, runExperiment, scenarioOptions, scenarioUsage, type ScenarioValues } from './scenario';
@@ -8,6 +9,11 @@ import { alignedTable, number } from './scenarioText';
 import { resolveTarget, type CliTarget } from './target';
 
 const kinds = ['embeddings', 'pooling', 'rerank', 'classify'] as const;
+
+/** Flags of the other experiments that mean nothing here: an encoder writes no tokens, and its API is named by --api-kind. */
+const unused = ['api', 'max-tokens', 'cache', 'objective', 'slo-ttft', 'slo-tpot', 'slo-total', 'attainment', 'max-total-tokens'] as const;
+const encoderOptions = Object.fromEntries(Object.entries(scenarioOptions).filter(([flag]) => !(unused as readonly string[]).includes(flag))) as Omit<typeof scenarioOptions, (typeof unused)[number]>;
+const encoderUsage = usageWithout(scenarioUsage.replace(' --max-total-tokens N,', ''), unused.map((flag) => `--${flag}`)).replace(' 1 SLO missed,', '');
 
 /** `first-token encoder`: batch size, padding, and agreement of two endpoints. */
 export const encoderCommand: Command = {
@@ -23,9 +29,9 @@ export const encoderCommand: Command = {
   --compare NAME|URL   another endpoint that should give the same, and
   --inputs FILE        the inputs to ask both: a text a line, or .csv/.jsonl with text and, optionally, slice and query
 
-${scenarioUsage}`,
+${encoderUsage}`,
   async run(context) {
-    const { values } = parse(experimentArgs(context.args), { ...scenarioOptions, 'api-kind': { type: 'string' }, sizes: { type: 'string' }, 'input-tokens': { type: 'string' }, repeats: { type: 'string' }, compare: { type: 'string' }, inputs: { type: 'string' } }, { most: 0, what: 'options only' });
+    const { values } = parse(experimentArgs(context.args), { ...encoderOptions, 'api-kind': { type: 'string' }, sizes: { type: 'string' }, 'input-tokens': { type: 'string' }, repeats: { type: 'string' }, compare: { type: 'string' }, inputs: { type: 'string' } }, { most: 0, what: 'options only' });
     const api = oneOf('--api-kind', values['api-kind'], kinds) ?? 'embeddings';
     if ((values.compare === undefined) !== (values.inputs === undefined)) throw new UsageError('--compare and --inputs go together: the other endpoint, and what to ask both.');
     const options = {

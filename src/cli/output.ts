@@ -50,12 +50,19 @@ export function note(text: string): void {
   process.stderr.write(`${printable(text)}\n`);
 }
 
-/** A progress line on a TTY: rewritten in place, silent elsewhere. */
-export function progressLine(stream: NodeJS.WriteStream = process.stderr): { readonly show: (text: string) => void; readonly clear: () => void } {
+/** What a progress line ends with where there is room. */
+export const stopHint = '  (Ctrl-C stops and keeps what was measured)';
+
+/** A progress line on a TTY: rewritten in place, silent elsewhere. `hint` is left out whole where it does not fit; a line that is too long ends in …. */
+export function progressLine(stream: NodeJS.WriteStream = process.stderr): { readonly show: (text: string, hint?: string) => void; readonly clear: () => void } {
   const shown = stream.isTTY && process.env['TERM'] !== 'dumb';
   return {
-    show: (text) => {
-      if (shown) stream.write(`\r\x1b[K${printable(text).slice(0, Math.max(20, stream.columns || 80) - 1)}`);
+    show: (text, hint = '') => {
+      if (!shown) return;
+      const room = Math.max(20, stream.columns || 80) - 1;
+      const line = printable(text);
+      const whole = line.length + hint.length <= room ? line + hint : line;
+      stream.write(`\r\x1b[K${whole.length <= room ? whole : `${whole.slice(0, room - 1)}…`}`);
     },
     clear: () => {
       if (shown) stream.write('\r\x1b[K');

@@ -8,7 +8,7 @@ import { exitCode, oneOf, parse, UsageError, wholeNumber, type Command, type Com
 import { networkOf, readerPaceOf, sloOf, terminalEnvironment } from './environment';
 import { followRun, sayWhereReportIs } from './following';
 import { besideOf, largestPrompt, readInput } from './input';
-import { inColour, note, print, printable, progressLine } from './output';
+import { inColour, note, print, printable, progressLine, stopHint } from './output';
 import { nextReportFile, refuseOverwriting } from './reports';
 import { resolveTarget, targetOptions, targetUsage, type CliTarget } from './target';
 
@@ -140,9 +140,9 @@ export function verdictCode(report: Report): number {
   return report.verdict === 'missed' ? exitCode.sloMissed : exitCode.ok;
 }
 
-function tell(event: RunEvent, { show }: { readonly show: (text: string) => void }): void {
+function tell(event: RunEvent, { show }: Pick<ReturnType<typeof progressLine>, 'show'>): void {
   if (event.type === 'begin') show(`Sending ${event.total} requests to ${event.report.endpoint.name} …`);
   if (event.type !== 'live') return;
   const tokens = event.rows.reduce((sum, row) => sum + row.t.length, 0);
-  show(`${event.done}/${event.total}  ${event.rows.length} streaming, ${tokens} tokens just now${event.eta === null ? '' : `, about ${ms(event.eta)} left`}  (Ctrl-C stops and keeps what was measured)`);
+  show(`${event.done}/${event.total}  ${event.rows.length} streaming, ${tokens} tokens just now${event.eta === null ? '' : `, about ${ms(event.eta)} left`}`, stopHint);
 }

@@ -7,7 +7,7 @@ import { wrap } from '../report/terminalReport';
 import { exitCode, oneOf, UsageError, wholeNumber, type CommandContext } from './command';
 import { followRun, sayWhereReportIs, type Followed } from './following';
 import { besideOf, largestPrompt, readTextInput } from './input';
-import { note, print, progressLine } from './output';
+import { note, print, progressLine, stopHint } from './output';
 import { createJob } from './probe';
 import { paragraphs } from './scenarioText';
 import { resolveTarget, targetOptions, targetUsage } from './target';
@@ -33,6 +33,7 @@ export const scenarioOptions = {
 
 /** What the usage texts say about them. */
 export const scenarioUsage = `${targetUsage}
+
   --lab "FLAGS"        with --demo: flags of the simulated server, as in --lab "--policy timed"
 
   --max-tokens N       length of an answer (128); exact where the server allows it (ignore_eos, min_tokens)
@@ -254,10 +255,10 @@ async function follow<Result extends ScenarioResult>(job: ProbeJob, scenario: Sc
   return followRun(measureScenario(job, scenario, context.signal), (event) => {
     if (event.type === 'begin' && event.detection && !quiet) note(event.detection.evidence.join(' '));
     if (event.type === 'sample') step = String(event.sample.labels['step'] ?? step);
-    if (event.type === 'live') progress.show(liveLine(scenario.name, step, event));
+    if (event.type === 'live') progress.show(liveLine(scenario.name, step, event), stopHint);
   }).finally(progress.clear);
 }
 
 function liveLine(name: string, step: string, event: Extract<RunEvent, { type: 'live' }>): string {
-  return `${name} ${step}: ${event.done}/${event.total} answered, ${event.rows.length} streaming${event.eta === null ? '' : `, about ${ms(event.eta)} left in this step`}  (Ctrl-C stops and keeps what was measured)`;
+  return `${name} ${step}: ${event.done}/${event.total} answered, ${event.rows.length} streaming${event.eta === null ? '' : `, about ${ms(event.eta)} left in this step`}`;
 }

@@ -266,9 +266,7 @@ function severalTokens(streamed: readonly Sample[]): Caveat | null {
 
 /** Token counts that are not the server's own, worst first. */
 const estimates: readonly TokenSource[] = ['deltas', 'local-tokenizer'];
-const noItlReasons: Readonly<Record<NoItl, string>> = {
-  'no-second-delta': 'a single frame has no gap',
-  'one-read': 'the whole answer came in one read',
+const noItlReasons: Readonly<Record<Exclude<NoItl, 'no-second-delta' | 'one-read'>, string>> = {
   'tokens-unknown': 'the server does not say how many tokens a frame holds',
   'counts-disagree': 'the tokens of the frames do not add up to the total',
 };
@@ -277,11 +275,13 @@ function tokenCounts(cause: ReturnType<typeof detectDelivery>, streamed: readonl
   const found: Caveat[] = [];
   const estimate = estimates.find((source) => streamed.some((s) => s.outputTokens.source === source));
   if (estimate !== undefined) found.push({ kind: 'tokens-estimated', source: estimate });
-  const reasons = streamed.map(itlOrReason).filter((r) => typeof r === 'string').filter((r) => r !== 'no-second-delta');
-  if (cause?.itlMeaningless === true && reasons.length < streamed.length) {
+  // A single frame has no gap, and what came in one read has a caveat of its own.
+  const told = streamed.filter((s) => itlOrReason(s) !== 'one-read');
+  const reasons = told.map(itlOrReason).filter((r) => typeof r === 'string').filter((r) => r !== 'no-second-delta' && r !== 'one-read');
+  if (cause?.itlMeaningless === true && reasons.length < told.length) {
     found.push({ kind: 'itl-unavailable', reason: 'the frames did not arrive as they were generated' });
   } else if (reasons.length > 0) {
-    const counts = new Map<NoItl, number>();
+    const counts = new Map<keyof typeof noItlReasons, number>();
     for (const reason of reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);
     const [most] = [...counts].sort((a, b) => b[1] - a[1])[0]!;
     found.push({ kind: 'itl-unavailable', reason: `${noItlReasons[most]} (${counts.get(most) ?? 0} of ${streamed.length} requests)` });

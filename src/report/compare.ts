@@ -75,9 +75,9 @@ function conclude({ ci95: [low, high] }: Difference, n: number, p: number): Conc
 
 function differenceText({ difference, ci95: [low, high] }: Difference, conclusion: Conclusion): string {
   if (conclusion === 'too-few') return 'n too small';
-  if (conclusion === 'no-difference-shown') return `no difference shown (${digits(low)} to ${ms(high)})`;
+  if (conclusion === 'no-difference-shown') return `no difference shown (${digits(low, true)} to ${ms(high)})`;
   const sizes = [Math.abs(low), Math.abs(high)].sort((x, y) => x - y);
-  return `${conclusion === 'b-faster' ? 'B' : 'A'} is ${ms(Math.abs(difference))} faster (${digits(sizes[0]!)}–${digits(sizes[1]!)})`;
+  return `${conclusion === 'b-faster' ? 'B' : 'A'} is ${ms(Math.abs(difference))} faster (${digits(sizes[0]!, true)}–${digits(sizes[1]!, true)})`;
 }
 
 function sentenceOf(rows: readonly ComparedMetric[], a: Report, b: Report): string {

@@ -178,7 +178,7 @@ export function caveatSentence(caveat: Caveat): string {
     case 'tokens-estimated':
       return `Token counts are ${caveat.source === 'deltas' ? 'the number of frames with content, a lower bound' : 'an estimate by a local tokenizer'}, because the server does not tell: TPOT and throughput carry its error. Ask the server for usage (stream_options.include_usage).`;
     case 'itl-unavailable':
-      return `There is no ITL: ${caveat.reason}. The gaps between frames and TPOT are measured; on vLLM and SGLang return_token_ids in the endpoint’s body gives it.`;
+      return `There is no ITL: ${caveat.reason}.${itlStep(caveat.reason)}`;
     case 'hidden-reasoning':
       return caveat.tokens === 0
         ? `In ${counted(caveat.requests, 'answer')} the model reasoned out of sight and the server does not say how many tokens that took: TPOT is none there, and TTFT contains the time. Lower the reasoning effort in the endpoint’s body to see the difference.`
@@ -202,6 +202,13 @@ export function caveatSentence(caveat: Caveat): string {
     case 'client-bottleneck':
       return `This machine was the limit, not the server (${caveat.detail}): no verdict is given. Lower the load or use a faster machine.`;
   }
+}
+
+/** What helps depends on why: counts help only where counts are missing. */
+function itlStep(reason: string): string {
+  if (reason.includes('one read')) return '';
+  if (reason.includes('did not arrive')) return ' Read TPOT for the pace.';
+  return ' The gaps between frames and TPOT are measured; on vLLM and SGLang return_token_ids in the endpoint’s body gives it.';
 }
 
 function metricName(metric: string): string {

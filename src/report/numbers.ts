@@ -29,9 +29,10 @@ export function digits(x: number, padded = false): string {
   return `${sign}${whole!.replace(/\B(?=(\d{3})+$)/g, thin)}${kept === undefined || kept === '' ? '' : `.${kept}`}`;
 }
 
-/** A duration: ms under 10 s, then s. */
+/** A duration: ms under 10 s, then s. With three digits as in a table (`11.0 ms`); a whole number, a limit say, stands for itself (`30 ms`). */
 export function ms(x: Milliseconds): string {
-  return Math.abs(Number(x.toPrecision(3))) < 10_000 ? `${digits(x)} ms` : `${digits(x / 1000)} s`;
+  const measured = !Number.isInteger(x);
+  return Math.abs(Number(x.toPrecision(3))) < 10_000 ? `${digits(x, measured)} ms` : `${digits(x / 1000, measured)} s`;
 }
 
 /** A duration or `none`. */

@@ -45,7 +45,8 @@ export function renderReport(report: Report, options: TerminalOptions): string {
 function scenarioBlock({ scenario }: Report, width: number, paint: Paint): string[] {
   const sentences = (scenario?.result as { readonly sentences?: unknown } | null | undefined)?.sentences;
   if (scenario === undefined || !Array.isArray(sentences)) return [];
-  return [paint('bold', `${scenario.name}${scenario.shown?.length ? `, numbers below of step ${scenario.shown.join(', ')}` : ''}`), ...sentences.flatMap((sentence: unknown) => (typeof sentence === 'string' ? wrap(sentence, width) : []))];
+  const head = `${scenario.name}${scenario.shown?.length ? `, numbers below of step ${scenario.shown.join(', ')}` : ''}`;
+  return [...wrap(head, width).map((line) => paint('bold', line)), ...sentences.flatMap((sentence: unknown) => (typeof sentence === 'string' ? wrap(sentence, width) : []))];
 }
 
 function verdictBlock(report: Report, samples: readonly Sample[], width: number, paint: Paint): string[] {
@@ -66,7 +67,8 @@ type Cell = { readonly sign: string; readonly style: Style | null };
 function stripBlock(samples: readonly Sample[], width: number, most: number, paint: Paint): string[] {
   const shown = samples.filter((s) => s.role !== 'negotiation');
   if (shown.length === 0) return [];
-  const rows = shown.slice(0, most);
+  // One more takes no more room than the words for it.
+  const rows = shown.slice(0, shown.length === most + 1 ? most + 1 : most);
   const names = nameRows(rows);
   const nameWidth = Math.max(...names.map((name) => name.length));
   const notes = rows.map(noteOf);
@@ -80,7 +82,7 @@ function stripBlock(samples: readonly Sample[], width: number, most: number, pai
     return `${paint('dim', names[i]!.padStart(nameWidth))}  ${drawn}  ${completed(s) ? notes[i]! : paint('red', notes[i]!)}`;
   });
   const more = shown.length > rows.length ? [paint('dim', `… and ${count(shown.length - rows.length)} more`)] : [];
-  return [paint('bold', `Tokens over ${ms(span)} since each start, a column is ${ms(slice)}`), ...lines, ...more, ...wrap(legend(rows), width).map((line) => paint('dim', line))];
+  return [...wrap(`Tokens over ${ms(span)} since each start, a column is ${ms(slice)}`, width).map((line) => paint('bold', line)), ...lines, ...more, ...wrap(legend(rows), width).map((line) => paint('dim', line))];
 }
 
 function nameRows(rows: readonly Sample[]): string[] {

@@ -47,7 +47,9 @@ describe('the terminal tool', function () {
     assert.match(probed.stdout, /Measuring error/);
     assert.ok(probed.stderr.includes(saved));
     const shown = await run(['show', saved]);
-    assert.equal(shown.stdout, probed.stdout);
+    const [head, ...rest] = shown.stdout.split('\n');
+    assert.match(head!, /^a\.jsonl: probe at http:\/\/.*, model .*, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/);
+    assert.equal(rest.join('\n'), `\n${probed.stdout}`);
     const json = await run(['show', saved, '--json']);
     assert.equal((JSON.parse(json.stdout) as Report).outcomes.ok, 3);
   });
@@ -70,7 +72,25 @@ describe('the terminal tool', function () {
     const demo = await run(['probe', '--demo', ...quick]);
     assert.equal(demo.code, 0);
     const shown = await run(['show']);
-    assert.equal(shown.stdout, demo.stdout);
+    assert.match(shown.stdout, /^\d{4}-.*\.first-token\.jsonl: probe at demo/);
+    assert.ok(shown.stdout.endsWith(`\n\n${demo.stdout}`));
+  });
+
+  it('tells the flags of each command within 80 columns, those it uses', async () => {
+    const overview = await run(['help']);
+    const names = [...overview.stdout.matchAll(/^ {2}([a-z-]+) {2}/gm)].map((match) => match[1]!);
+    assert.ok(names.length > 10, names.join());
+    for (const name of names) {
+      const { stdout, code } = await run(['help', name]);
+      assert.equal(code, 0);
+      assert.equal(stdout, (await run([name, '--help'])).stdout, name);
+      for (const line of stdout.split('\n')) assert.ok(line.length <= 80, `${name}: ${line}`);
+      assert.doesNotMatch(stdout, /\S\n {2}--lab/, name);
+    }
+    assert.equal((await run(['help', 'nothing'])).code, 2);
+    const encoder = (await run(['encoder', '--help'])).stdout;
+    assert.doesNotMatch(encoder, /--(max-tokens|max-total-tokens|cache|objective|slo-ttft|attainment|api) /);
+    assert.match((await run(['encoder', '--demo', '--max-tokens', '5'])).stderr, /Unknown option '--max-tokens'/);
   });
 
   it('sends a prompt file', async () => {

@@ -92,6 +92,10 @@ describe('caveats', () => {
     assert.deepEqual(caveat('one-read', [...plain(3), once]), { kind: 'one-read', requests: 1, of: 4 });
     assert.equal(caveat('many-frames-per-read', [once]), undefined);
     assert.equal(caveat('one-read', plain(3)), undefined);
+    // It says that there is no pace: the advice for ITL, that TPOT is measured, would contradict it.
+    assert.equal(caveat('itl-unavailable', [once]), undefined);
+    const uncounted = makeSample({ deltas: [[1, 'text', null], [30, 'text', null]], outputTokens: { count: 2, source: 'final-usage' } });
+    assert.match(caveat('itl-unavailable', [once, once, uncounted])?.reason ?? '', /how many tokens a frame holds \(1 of 3 requests\)/);
   });
 
   it('delivery: names the cause and refuses ITL where it would mean nothing', () => {
@@ -201,6 +205,12 @@ describe('caveats in words', () => {
       assert.match(words, /[:.].*\.$/s, words);
       assert.doesNotMatch(words, /undefined|NaN|null|\d\.\d{4}|!|%/, words);
     }
+  });
+
+  it('advise token ids only where counts are missing', () => {
+    assert.doesNotMatch(caveatSentence(all['itl-unavailable']), /TPOT|return_token_ids/);
+    assert.doesNotMatch(caveatSentence({ kind: 'itl-unavailable', reason: 'the frames did not arrive as they were generated' }), /return_token_ids/);
+    assert.match(caveatSentence({ kind: 'itl-unavailable', reason: 'the server does not say how many tokens a frame holds (3 of 3 requests)' }), /TPOT are measured.*return_token_ids/);
   });
 
   it('name the setting or the flag', () => {

@@ -12,7 +12,7 @@ describe('numbers', () => {
   });
 
   it('are ms under 10 s, then s, also where rounding crosses', () => {
-    for (const [x, text] of [[0.28, '0.28 ms'], [212, '212 ms'], [9994, '9\u202F990 ms'], [9996, '10 s'], [12_345, '12.3 s'], [123_456, '123 s']] as const) assert.equal(ms(x), text);
+    for (const [x, text] of [[0.28, '0.280 ms'], [11.004, '11.0 ms'], [30, '30 ms'], [212, '212 ms'], [9994, '9\u202F990 ms'], [9996, '10 s'], [12_345, '12.3 s'], [123_456, '123 s']] as const) assert.equal(ms(x), text);
   });
 
   it('that count things are exact', () => {
@@ -106,7 +106,7 @@ describe('the verdict in words', () => {
   it('says the SLO and the measuring error in words', () => {
     assert.equal(sloText({ ttft: 500, tpot: 30, valid: { pattern: 'x' }, attainment: 0.95 }), 'TTFT ≤ 500 ms, TPOT ≤ 30 ms, the answer is valid, in at least 95 of 100 answers');
     assert.equal(sloText({ attainment: 0.9 }), 'the answer comes, in at least 90 of 100 answers');
-    assert.equal(clockErrorSentence({ p50: 0.3, p99: 2.1, max: 4, n: 1200 }), 'This run’s stamps are right to 0.3 ms (p99 2.1), at most 4 ms off in 1\u202F200 canary frames.');
+    assert.equal(clockErrorSentence({ p50: 0.3, p99: 2.1, max: 4, n: 1200 }), 'This run’s stamps are right to 0.300 ms (p99 2.10), at most 4 ms off in 1\u202F200 canary frames.');
     assert.match(clockErrorSentence(null), /not known/);
   });
 });

@@ -73,7 +73,7 @@ describe('key numbers and facts', () => {
     const facts = new Map(reportFacts(report).map(({ label, text }) => [label, text]));
     assert.equal(facts.get('Outcomes'), 'ok 3, HTTP error 1');
     assert.equal(facts.get('Cache'), '192 of 300 prompt tokens from the cache, in 2 answers.');
-    assert.match(facts.get('Measuring error') ?? '', /right to 0\.25 ms/);
+    assert.match(facts.get('Measuring error') ?? '', /right to 0\.250 ms/);
     assert.match(facts.get('Tokens from') ?? '', /token ids/);
     assert.match(facts.get('Plan') ?? '', /1 before as warm-up/);
     assert.ok([...facts.values()].every((text) => !/undefined|NaN|null/.test(text)));
@@ -99,7 +99,7 @@ describe('the report in a terminal', () => {
 
   it('fits any width, and lets no server steer the terminal', () => {
     for (const width of [40, 60, 80, 120, 200]) {
-      for (const line of renderReport(report, { width, colour: false }).split('\n')) assert.ok(line.length <= Math.max(width, 60), `${width}: ${line}`);
+      for (const line of renderReport(report, { width, colour: false }).split('\n')) assert.ok(line.length <= Math.max(width, 50), `${width}: ${line}`);
     }
     const none = makeReport([report.samples.at(-1)!]);
     assert.doesNotMatch(renderReport(none, { width: 80, colour: false }), /[\u0000-\u0009\u000B-\u001F\u202E]/);
@@ -121,6 +121,7 @@ describe('the report in a terminal', () => {
 
   it('shows no more strips than asked, and works before the first answer', () => {
     assert.match(renderReport(report, { width: 100, colour: false, strips: 2 }), /… and 3 more/);
+    assert.doesNotMatch(renderReport(report, { width: 100, colour: false, strips: 4 }), / more/, 'the last one takes the room of the words');
     assert.match(renderReport(makeReport([]), { width: 100, colour: false }), /^No request has ended yet\./);
   });
 

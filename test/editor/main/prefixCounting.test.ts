@@ -12,7 +12,7 @@ const sample = (name: string) => readFileSync(path.join(root, 'test/fixtures/wor
 
 /** A server that looks like vLLM (or like Anthropic's API), counts characters as tokens, and writes down what it is asked. */
 function countingServer(answers: { broken?: boolean; provider?: boolean } = {}) {
-  const asked: { path: string; text: string }[] = [];
+  const asked: { path: string; text: string; whole: boolean }[] = [];
   const server: Server = createServer((request, response) => {
     let body = '';
     request.on('data', (chunk: Buffer) => (body += chunk.toString())).on('end', () => {
@@ -23,7 +23,7 @@ function countingServer(answers: { broken?: boolean; provider?: boolean } = {}) 
       if (request.method === 'GET') return reply({}, 404);
       const { prompt, messages } = JSON.parse(body) as { prompt?: string; messages?: { content: string | { text: string }[] }[] };
       const text = prompt ?? (messages ?? []).map(({ content }) => (typeof content === 'string' ? content : content.map((block) => block.text).join(''))).join('');
-      asked.push({ path: url, text });
+      asked.push({ path: url, text, whole: prompt === undefined });
       if (answers.broken === true) return reply({ error: 'no' }, 500);
       if (url === '/v1/messages/count_tokens') return reply({ input_tokens: text.length + 7 });
       if (url === '/tokenize') return reply({ count: text.length, tokens: Array.from({ length: text.length + (prompt === undefined ? 10 : 0) }, (_, i) => i) });
@@ -33,7 +33,8 @@ function countingServer(answers: { broken?: boolean; provider?: boolean } = {}) 
   return {
     asked,
     answers,
-    texts: () => asked.filter(({ path: at }) => at === '/tokenize').map(({ text }) => text),
+    /** Texts alone, not whole requests. */
+    texts: () => asked.filter(({ path: at, whole }) => at === '/tokenize' && !whole).map(({ text }) => text),
     async listen(): Promise<string> {
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
       return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;

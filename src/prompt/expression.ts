@@ -46,9 +46,22 @@ function unquote(text: string): string {
   return text.slice(1, -1).replace(/\\([^])/g, (_, c: string) => (c === 'n' ? '\n' : c === 't' ? '\t' : c));
 }
 
+const plainPath = /^\s*[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\s*$/;
+const nothing: readonly never[] = [];
+
+/** Most expressions are one variable. */
+function plainExpression(source: string, condition: boolean): ExpressionParts | null {
+  if (!plainPath.test(source)) return null;
+  const path = source.trim();
+  const dot = path.indexOf('.');
+  if (keywords.has(dot < 0 ? path : path.slice(0, dot))) return null;
+  const reference: Reference = condition ? { path, call: false, strings: nothing, tested: 'truth' } : { path, call: false, strings: nothing };
+  return { references: [reference], filters: nothing, filterStrings: nothing, constant: null, literals: nothing, plain: path, call: null };
+}
+
 /** Reads an expression of the Jinja family (Jinja2, Nunjucks, Liquid, Python- and JavaScript-like). `condition` asks only for truth. */
 export function readExpression(source: string, condition = false): ExpressionParts {
-  return new Reader(tokenize(source), condition).read();
+  return plainExpression(source, condition) ?? new Reader(tokenize(source), condition).read();
 }
 
 class Reader {
@@ -271,6 +284,9 @@ class Reader {
 
 /** Reads a Handlebars, Mustache or Semantic Kernel call: words parted by spaces, `key=value`, `(sub expression)`, `as |x|`. */
 export function readHelper(source: string): ExpressionParts & { readonly words: readonly string[]; readonly block: readonly string[] } {
+  if (/^[A-Za-z_][\w.]*$/.test(source) && !/^(?:true|false|null|undefined)$/.test(source)) {
+    return { references: [{ path: source, call: false, strings: nothing }], filters: nothing, filterStrings: nothing, constant: null, literals: nothing, plain: source, call: null, words: [source], block: nothing };
+  }
   const block = /\bas\s*\|([^|]*)\|/.exec(source);
   const text = block === null ? source : source.slice(0, block.index);
   const words = text.match(/"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\((?:[^()"']|"[^"]*"|'[^']*'|\([^()]*\))*\)|[^\s()=]+=(?:"[^"]*"|'[^']*'|\([^()]*\)|[^\s()]+)|[^\s()]+/g) ?? [];

@@ -122,7 +122,7 @@ function countRuns(pieces: readonly Piece[], origin: readonly number[], counter:
   let texts: string[] = [];
   const close = () => {
     if (begin < 0) return;
-    const text = texts.join('');
+    const text = texts.length === 1 ? (texts[0] ?? '') : texts.join('');
     tokens[begin] = counter.count(text);
     runText.set(begin, text);
   };
@@ -191,7 +191,8 @@ let lastLines: { readonly text: string; readonly starts: readonly number[] } = {
 function startsOfLines(text: string): readonly number[] {
   if (lastLines.text === text) return lastLines.starts;
   const starts = [0];
-  for (const match of text.matchAll(/\r\n|\r|\n/g)) starts.push(match.index + match[0].length);
+  if (text.includes('\r')) for (const match of text.matchAll(/\r\n|\r|\n/g)) starts.push(match.index + match[0].length);
+  else for (let i = text.indexOf('\n'); i >= 0; i = text.indexOf('\n', i + 1)) starts.push(i + 1);
   lastLines = { text, starts };
   return starts;
 }
@@ -208,56 +209,82 @@ function lineAt(starts: readonly number[], offset: number): number {
   return low + 1;
 }
 
-const shown = (source: string) => shortened(source.replace(/\s+/g, ' '), 80);
+const shown = (source: string) => shortened(/[^\S ]|  /.test(source) ? source.replace(/\s+/g, ' ') : source, 80);
 const shortened = (text: string, most: number) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
+interface Level {
+  control: number;
+  branch: number;
+  /** Static tokens behind the whole condition within the branch around it. */
+  behind: number;
+  /** Static tokens behind the piece within this branch. */
+  inside: number;
+}
+
 /**
- * Static tokens behind each piece: the text after it on a path through it, without the bodies of loops that change themselves. The text
- * around the messages of a conversation counts once in all its branches: messages of every role follow each other.
- * Sums from the end serve all pieces outside conditions; inside one only the rest of the outermost condition is walked.
+ * Static tokens behind each piece: the text after it on a path through it (the branches it stands in, the largest branch of every other
+ * condition), without the bodies of loops that change themselves. The text around the messages of a conversation counts once in all its
+ * branches: messages of every role follow each other. One pass from the end: pieces × depth of conditions.
  */
-function tailCounter(counted: Counted, scope: Scope): (index: number) => number {
-  const { pieces, tokens, largest } = counted;
-  const size = pieces.length;
-  const own = (i: number) => (pieces[i]?.history !== true && isVolatile(pieces[i]?.loop ?? 'constant', scope) ? 0 : (tokens[i] ?? 0));
-  const onDefault = pathThrough(counted, undefined);
-  const suffix = new Float64Array(size + 1);
-  const outermostEnd = new Int32Array(size + 1).fill(size);
-  for (let i = size - 1; i >= 0; i -= 1) {
+function tailsOf({ pieces, tokens, largest }: Counted, scope: Scope): Float64Array {
+  const tails = new Float64Array(pieces.length);
+  const levels: Level[] = [];
+  let outside = 0;
+  let conversation = 0;
+  for (let i = pieces.length - 1; i >= 0; i -= 1) {
     const piece = pieces[i];
     if (piece === undefined) continue;
-    suffix[i] = (suffix[i + 1] ?? 0) + (piece.history || onDefault(piece) ? own(i) : 0);
-    const outer = piece.branches[0]?.control;
-    outermostEnd[i] = outer !== undefined && pieces[i + 1]?.branches[0]?.control === outer ? (outermostEnd[i + 1] ?? size) : i + 1;
-  }
-  return (index) => {
-    const piece = pieces[index];
-    if (piece === undefined) return 0;
-    if (piece.branches.length === 0) return suffix[index + 1] ?? 0;
-    const end = outermostEnd[index] ?? size;
-    const forced = new Map(piece.branches.map((step) => [step.control, step.branch]));
-    let sum = suffix[end] ?? 0;
-    for (let i = index + 1; i < end; i += 1) {
-      const other = pieces[i];
-      if (other !== undefined && (other.history || other.branches.every((step) => (forced.get(step.control) ?? largest.get(step.control)) === step.branch))) sum += own(i);
+    const { branches } = piece;
+    let behind = 0;
+    let around = outside;
+    branches.forEach(({ control, branch }, depth) => {
+      const level = levels[depth];
+      if (level?.control !== control) {
+        levels.length = depth;
+        levels.push({ control, branch, behind: around, inside: 0 });
+      } else if (level.branch !== branch) {
+        levels.length = depth + 1;
+        level.branch = branch;
+        level.inside = 0;
+      }
+      const current = levels[depth];
+      behind += current?.behind ?? 0;
+      around = current?.inside ?? 0;
+    });
+    levels.length = branches.length;
+    tails[i] = conversation + behind + around;
+    const own = !piece.history && isVolatile(piece.loop, scope) ? 0 : (tokens[i] ?? 0);
+    if (piece.history) conversation += own;
+    else {
+      let depth = branches.length;
+      for (; depth > 0; depth -= 1) {
+        const level = levels[depth - 1];
+        const step = branches[depth - 1];
+        if (level !== undefined) level.inside += own;
+        if (step === undefined || largest.get(step.control) !== step.branch) break;
+      }
+      if (depth === 0) outside += own;
     }
-    return sum;
-  };
+  }
+  return tails;
 }
 
 function findPlaces(counted: Counted, options: PrefixOptions): readonly ChangingPlace[] {
   const starts = startsOfLines(options.text);
-  const tail = tailCounter(counted, options.scope);
+  const tails = tailsOf(counted, options.scope);
   const threshold = options.minLostTokens ?? 256;
-  return counted.pieces.flatMap((piece, i): ChangingPlace[] => {
+  const places: ChangingPlace[] = [];
+  counted.pieces.forEach((piece, i) => {
+    if (piece.kind === 'static' || piece.kind === 'mark') return;
     const kind = placeKind(piece);
     const { volatility } = piece.judgement;
-    if (kind === null || volatility === 'constant' || volatility === 'deploy') return [];
+    if (kind === null || volatility === 'constant' || volatility === 'deploy') return;
     const changes = isVolatile(volatility, options.scope);
-    const lostTokens = kind === 'variant' || kind === 'history' ? 0 : tail(i);
-    const text = shown(options.text.slice(piece.start, piece.end));
-    return [{ start: piece.start, end: piece.end, line: lineAt(starts, piece.start), text, kind, judgement: piece.judgement, changes, lostTokens, matters: changes && lostTokens >= threshold, piece: i }];
+    const lostTokens = kind === 'variant' || kind === 'history' ? 0 : (tails[i] ?? 0);
+    const text = shown(options.text.slice(piece.start, Math.min(piece.end, piece.start + 1000)));
+    places.push({ start: piece.start, end: piece.end, line: lineAt(starts, piece.start), text, kind, judgement: piece.judgement, changes, lostTokens, matters: changes && lostTokens >= threshold, piece: i });
   });
+  return places;
 }
 
 function blocksOf(counted: Counted, prompt: Prompt, path: Path, breaker: number): { readonly blocks: readonly LayoutBlock[]; readonly total: number } {
@@ -300,8 +327,8 @@ interface Measured extends PrefixNumbers {
   readonly breaker: number;
 }
 
-function measure(counted: Counted, prompt: Prompt, places: readonly ChangingPlace[], scope: Scope, acrossVariants: boolean, options: PrefixOptions): Measured {
-  const end = places.find((place) => isVolatile(place.judgement.volatility, scope) && !(acrossVariants && place.kind === 'variant')) ?? null;
+/** The numbers of a prompt whose reusable prefix ends at a place, or nowhere. */
+function measure(counted: Counted, prompt: Prompt, end: ChangingPlace | null, options: PrefixOptions): Measured {
   const breaker = end?.piece ?? -1;
   const path = pathThrough(counted, counted.pieces[breaker]);
   const { blocks, total } = blocksOf(counted, prompt, path, breaker);
@@ -413,14 +440,22 @@ function hiddenTokens(options: PrefixOptions): string | null {
 
 /**
  * Everything the lens, the hover and the findings need about one prompt under one rule and scope. Pure; pieces are put in the rule's
- * render order first. Linear in the pieces but for those inside one condition.
+ * render order first. Linear in the pieces.
  */
 export function analysePrefix(prompt: Prompt, options: PrefixOptions): PrefixReport {
   const rank = (piece: Piece) => options.rule.order.indexOf(prompt.parts[piece.part]?.slot ?? 'messages');
   const origin = options.pieces.map((_, i) => i).sort((a, b) => rank(options.pieces[a]!) - rank(options.pieces[b]!) || a - b);
   const counted = countRuns(origin.map((i) => options.pieces[i]!), origin, options.counter);
   const places = findPlaces(counted, options);
-  const of = (scope: Scope, acrossVariants: boolean) => measure(counted, prompt, places, scope, acrossVariants, options);
+  const known = new Map<ChangingPlace | null, Measured>();
+  const of = (scope: Scope, acrossVariants: boolean) => {
+    const end = places.find((place) => isVolatile(place.judgement.volatility, scope) && !(acrossVariants && place.kind === 'variant')) ?? null;
+    const before = known.get(end);
+    if (before !== undefined) return before;
+    const measured = measure(counted, prompt, end, options);
+    known.set(end, measured);
+    return measured;
+  };
   // No class changes within a user's requests but not within a conversation, so both share their numbers.
   const scopes = { user: of('user', false), everyone: of('everyone', false) };
   const main = options.scope === 'everyone' ? scopes.everyone : scopes.user;

@@ -65,11 +65,13 @@ function offsetIn(piece: Piece, index: number): number {
 
 const spaceMatters = new Set<PromptFile['format']>(['prompty', 'dotprompt', 'handlebars', 'mustache', 'jinja', 'nunjucks', 'liquid', 'semantic-kernel', 'baml', 'chat-template']);
 
+const beyondAscii = /[^\x00-\x7f]/;
+
 function textFindings(file: PromptFile, pieces: readonly Piece[], report: PrefixReport): StructureFinding[] {
   const found: StructureFinding[] = [];
   const statics = pieces.filter((piece) => piece.kind === 'static' && !piece.foreign);
   if (spaceMatters.has(file.format) && !report.allStatic) {
-    const matches = statics.filter((piece) => piece.span.kind !== 'expression').flatMap((piece) => [...piece.text.matchAll(/[ \t]+(?=\r?\n)/g)].map((m) => ({ piece, at: m.index, length: m[0].length })));
+    const matches = statics.filter((piece) => piece.span.kind !== 'expression' && /[ \t]\r?\n/.test(piece.text)).flatMap((piece) => [...piece.text.matchAll(/(?<![ \t])[ \t]+(?=\r?\n)/g)].map((m) => ({ piece, at: m.index, length: m[0].length })));
     const [first] = matches;
     if (first !== undefined) {
       const start = offsetIn(first.piece, first.at);
@@ -78,6 +80,7 @@ function textFindings(file: PromptFile, pieces: readonly Piece[], report: Prefix
     }
   }
   for (const piece of statics) {
+    if (!beyondAscii.test(piece.text)) continue;
     const composed = piece.text.normalize('NFC');
     if (composed === piece.text) continue;
     let at = 0;
@@ -91,15 +94,19 @@ function textFindings(file: PromptFile, pieces: readonly Piece[], report: Prefix
 
 function mediaFindings(prompt: Prompt, pieces: readonly Piece[], counter: TokenCounter): StructureFinding[] {
   const found: StructureFinding[] = [];
-  const media = pieces.filter((piece) => piece.kind === 'media');
   const seen = new Set<number | null>();
-  for (const image of media) {
+  for (const [i, image] of pieces.entries()) {
+    if (image.kind !== 'media') continue;
     const message = prompt.parts[image.part]?.message ?? null;
     if (seen.has(message)) continue;
-    const after = pieces.slice(pieces.indexOf(image) + 1).filter((piece) => piece.kind === 'static' && prompt.parts[piece.part]?.message === message && piece.text.trim() !== '');
-    if (after.length === 0) continue;
     seen.add(message);
-    const tokens = after.reduce((sum, piece) => sum + counter.count(piece.text), 0);
+    let tokens = 0;
+    for (let k = i + 1; k < pieces.length; k += 1) {
+      const piece = pieces[k];
+      if (piece === undefined || (prompt.parts[piece.part]?.message ?? null) !== message) break;
+      if (piece.kind === 'static' && piece.text.trim() !== '') tokens += counter.count(piece.text);
+    }
+    if (tokens === 0) continue;
     found.push(finding('image-before-text', 'information', image, `An image stands before ${grouped.format(tokens)} static tokens of the same message: another image makes them another prefix. Put the text first.`, tokens));
   }
   return found;
@@ -119,7 +126,8 @@ function markerFindings(prompt: Prompt, pieces: readonly Piece[], report: Prefix
   const max = breakpoints?.max ?? 4;
   const surplus = marks[max];
   if (surplus !== undefined) found.push(finding('too-many-markers', 'information', surplus.piece, `${marks.length} cache markers, but ${report.rule.name} allows ${max}${breakpoints?.tooMany === 'refused' ? ' and refuses the request' : ''}. Remove ${marks.length - max}.`));
-  const hour = marks.find((mark, i) => mark.ttl === '1h' && marks.slice(0, i).some((earlier) => earlier.ttl !== '1h'));
+  const short = marks.findIndex((mark) => mark.ttl !== '1h');
+  const hour = short < 0 ? undefined : marks.find((mark, i) => i > short && mark.ttl === '1h');
   if (hour !== undefined) found.push(finding('ttl-order', 'information', hour.piece, 'A marker of one hour stands after one of five minutes: longer ones must come first.'));
   return [...found, ...lookBack(prompt, marks, report)];
 }

@@ -45,7 +45,7 @@ export function remembering(counter: TokenCounter): TokenCounter {
     known.set(text, tokens);
     return tokens;
   };
-  const count = counter.countsByLine === true ? (text: string) => text.split(lineStart).reduce((sum, line) => sum + one(line), 0) : one;
+  const count = counter.countsByLine === true ? (text: string) => (!/[\n\r]/.test(text) ? one(text) : text.split(lineStart).reduce((sum, line) => sum + one(line), 0)) : one;
   return { ...counter, count };
 }
 

@@ -24,8 +24,10 @@ export function faster(a: Volatility, b: Volatility): Volatility {
   return order.indexOf(a) >= order.indexOf(b) ? a : b;
 }
 
+const onlyConstants = constant('literal', 'It holds only constants.');
+
 function join(judgements: readonly Judgement[]): Judgement {
-  let best = constant('literal', 'It holds only constants.');
+  let best = onlyConstants;
   for (const j of judgements) {
     const step = order.indexOf(j.volatility) - order.indexOf(best.volatility);
     if (step > 0 || (step === 0 && strengths.indexOf(j.strength) > strengths.indexOf(best.strength))) best = j;
@@ -88,47 +90,52 @@ class Judge {
     for (const variable of prompt.variables) this.variables.set(plainName(variable.name), variable);
   }
 
-  walk(spans: readonly Span[], walk: Walk): Piece[] {
-    const pieces: Piece[] = [];
+  /** Appends the pieces of the spans to `pieces`, which it gives back. */
+  walk(spans: readonly Span[], walk: Walk, pieces: Piece[] = []): Piece[] {
     for (const span of spans) {
       this.work += 1;
       if (this.work > 200_000) break;
-      for (const piece of this.span(span, walk)) pieces.push(piece);
+      this.span(span, walk, pieces);
     }
     return pieces;
   }
 
-  private span(span: Span, walk: Walk): readonly Piece[] {
+  private span(span: Span, walk: Walk, pieces: Piece[]): void {
     switch (span.kind) {
       case 'literal':
-        return [this.piece(span, walk, 'static', literalJudgement, span.text, span.map)];
+        pieces.push(this.piece(span, walk, 'static', literalJudgement, span.text, span.map));
+        return;
       case 'raw':
-        return [this.piece(span, walk, 'static', literalJudgement, span.text, span.map ?? [[0, span.start]])];
+        pieces.push(this.piece(span, walk, 'static', literalJudgement, span.text, span.map ?? [[0, span.start]]));
+        return;
       case 'expression':
-        return this.expression(span, walk);
+        this.expression(span, walk, pieces);
+        return;
       case 'control':
-        return this.control(span, walk);
+        this.control(span, walk, pieces);
+        return;
       case 'include':
-        return this.include(span, walk);
+        this.include(span, walk, pieces);
+        return;
       case 'media':
-        return [this.piece(span, walk, 'media', span.references.length === 0 ? literalJudgement : this.references(span.references, walk.scope))];
+        pieces.push(this.piece(span, walk, 'media', span.references.length === 0 ? literalJudgement : this.references(span.references, walk.scope)));
+        return;
       case 'cache-mark':
-        return [this.piece(span, walk, 'mark', literalJudgement)];
+        pieces.push(this.piece(span, walk, 'mark', literalJudgement));
+        return;
       case 'comment':
       case 'role-mark':
-        return [];
     }
   }
 
   private piece(span: Span, walk: Walk, kind: Piece['kind'], judgement: Judgement, text = '', map?: Piece['map'], place?: Place, variant = false): Piece {
     const at = walk.foreign ?? place ?? span;
-    return {
+    const piece: Piece = {
       start: at.start,
       end: at.end,
       part: walk.part,
       kind,
       text,
-      ...(map === undefined || walk.foreign !== null ? {} : { map }),
       judgement,
       branches: walk.branches,
       loop: walk.loop,
@@ -137,57 +144,66 @@ class Judge {
       span,
       variant,
     };
+    if (map !== undefined && walk.foreign === null) (piece as { map: Piece['map'] }).map = map;
+    return piece;
   }
 
-  private expression(span: ExpressionSpan, walk: Walk): Piece[] {
-    if (!span.output) return [];
+  private expression(span: ExpressionSpan, walk: Walk, pieces: Piece[]): void {
+    if (!span.output) return;
     const macro = span.macro === null ? undefined : this.prompt.macros[span.macro.name];
-    if (macro !== undefined && walk.depth < 8 && !this.entered.has(macro)) return this.callMacro(span, macro, walk);
-    if (span.constant !== null) return span.constant === '' ? [] : [this.piece(span, walk, 'static', constant('literal', 'It always renders the same text.'), span.constant, [[0, span.start]])];
-    const value = this.piece(span, walk, 'value', this.references(span.references, walk.scope));
-    if (span.literals.length === 0) return [value];
-    const text = (from: number, to?: number): Piece[] => {
-      const joined = span.literals.slice(from, to).join('');
-      return joined === '' ? [] : [this.piece(span, walk, 'static', literalJudgement, joined, [[0, span.start]])];
+    if (macro !== undefined && walk.depth < 8 && !this.entered.has(macro)) {
+      this.callMacro(span, macro, walk, pieces);
+      return;
+    }
+    const text = (sent: string, judgement = literalJudgement) => {
+      if (sent !== '') pieces.push(this.piece(span, walk, 'static', judgement, sent, [[0, span.start]]));
     };
-    const leads = /^\{\{[-+~]?\s*["'(]/.test(span.source);
-    return leads ? [...text(0, 1), value, ...text(1)] : [value, ...text(0)];
+    if (span.constant !== null) {
+      text(span.constant, constant('literal', 'It always renders the same text.'));
+      return;
+    }
+    const leads = span.literals.length > 0 && /^\{\{[-+~]?\s*["'(]/.test(span.source);
+    if (leads) text(span.literals[0] ?? '');
+    pieces.push(this.piece(span, walk, 'value', this.references(span.references, walk.scope)));
+    if (span.literals.length > 0) text(span.literals.slice(leads ? 1 : 0).join(''));
   }
 
-  private callMacro(span: ExpressionSpan, macro: ControlSpan, walk: Walk): Piece[] {
+  private callMacro(span: ExpressionSpan, macro: ControlSpan, walk: Walk, pieces: Piece[]): void {
     const scope = new Names(walk.scope);
     macro.binds.forEach((name, i) => {
       const given = span.macro!.arguments[i];
       scope.names.set(name, given === undefined ? constant('literal', 'The parameter has its default.', name) : this.references(given, walk.scope));
     });
     this.entered.add(macro);
-    const pieces = this.walk(macro.branches[0]?.spans ?? [], { ...walk, scope, foreign: walk.foreign ?? span, depth: walk.depth + 1 });
+    this.walk(macro.branches[0]?.spans ?? [], { ...walk, scope, foreign: walk.foreign ?? span, depth: walk.depth + 1 }, pieces);
     this.entered.delete(macro);
-    return pieces;
   }
 
-  private control(span: ControlSpan, walk: Walk): Piece[] {
+  private control(span: ControlSpan, walk: Walk, pieces: Piece[]): void {
     const inner: Walk = span.local === true ? { ...walk, foreign: null } : walk;
     switch (span.control) {
       case 'macro':
-        return [];
+        return;
       case 'set':
         this.assign(span, inner);
-        return [];
+        return;
       case 'condition':
-        return this.condition(span, inner);
+        this.condition(span, inner, pieces);
+        return;
       case 'loop':
-        return this.loop(span, inner);
+        this.loop(span, inner, pieces);
+        return;
       case 'with': {
         const scope = new Names(inner.scope);
         const value = this.references(span.references, inner.scope);
         for (const name of span.binds) scope.names.set(name, value);
-        return span.branches.flatMap((b) => this.walk(b.spans, { ...inner, scope }));
+        for (const branch of span.branches) this.walk(branch.spans, { ...inner, scope }, pieces);
+        return;
       }
       case 'block': {
         const references = span.references.length === 0 ? null : this.references(span.references, inner.scope);
-        const body = span.branches.flatMap((b) => this.walk(b.spans, inner));
-        return references === null || references.volatility === 'constant' ? body : [this.piece(span, inner, 'value', references, '', undefined, span.tag), ...body];
+        if (references !== null && references.volatility !== 'constant') pieces.push(this.piece(span, inner, 'value', references, '', undefined, span.tag));
+        for (const branch of span.branches) this.walk(branch.spans, inner, pieces);
       }
     }
   }
@@ -210,40 +226,46 @@ class Judge {
     }
   }
 
-  private condition(span: ControlSpan, walk: Walk): Piece[] {
-    const pieces: Piece[] = [];
+  /** A condition none of whose branches sends anything leaves no piece. */
+  private condition(span: ControlSpan, walk: Walk, pieces: Piece[]): void {
+    const before = pieces.length;
     let sends = false;
     span.branches.forEach((branch, index) => {
       const judgement = this.references(branch.references, walk.scope);
       if (branch.references.length > 0) pieces.push(this.piece(span, walk, 'point', judgement, '', undefined, branch.tag, true));
       const step = { control: span.start, branch: index, volatility: judgement.volatility };
-      const body = this.walk(branch.spans, { ...walk, branches: [...walk.branches, step], conditional: true });
-      sends ||= body.length > 0;
-      for (const piece of body) pieces.push(piece);
+      const empty = pieces.length;
+      this.walk(branch.spans, { ...walk, branches: [...walk.branches, step], conditional: true }, pieces);
+      sends ||= pieces.length > empty;
     });
-    return sends ? pieces : [];
+    if (!sends) pieces.length = before;
   }
 
-  private loop(span: ControlSpan, walk: Walk): Piece[] {
+  private loop(span: ControlSpan, walk: Walk, pieces: Piece[]): void {
     const collection = this.references(span.references, walk.scope);
     const scope = new Names(walk.scope);
     for (const name of span.binds) scope.names.set(name, collection);
     const conversation = walk.history || (this.prompt.chatTemplate && span.references.some((r) => /^messages\b/.test(r.path)));
     const inside: Walk = { ...walk, scope, loop: faster(walk.loop, collection.volatility), history: conversation, conditional: true };
-    const body = span.branches.flatMap((b) => this.walk(b.spans, inside));
-    if (body.length === 0) return [];
-    return [this.piece(span, { ...walk, history: conversation }, 'point', collection, '', undefined, span.tag), ...body];
+    const before = pieces.length;
+    pieces.push(this.piece(span, { ...walk, history: conversation }, 'point', collection, '', undefined, span.tag));
+    for (const branch of span.branches) this.walk(branch.spans, inside, pieces);
+    if (pieces.length === before + 1) pieces.length = before;
   }
 
-  private include(span: IncludeSpan, walk: Walk): Piece[] {
-    if (span.spans !== null) return this.walk(span.spans, { ...walk, foreign: walk.foreign ?? span, depth: walk.depth + 1 });
+  private include(span: IncludeSpan, walk: Walk, pieces: Piece[]): void {
+    if (span.spans !== null) {
+      this.walk(span.spans, { ...walk, foreign: walk.foreign ?? span, depth: walk.depth + 1 }, pieces);
+      return;
+    }
     const references = this.references(span.references, walk.scope);
-    if (isVolatile(references.volatility, 'everyone')) return [this.piece(span, walk, 'value', references)];
     const unread: Judgement = { volatility: 'unknown', evidence: 'include', strength: 'none', name: span.target ?? span.source, reason: 'The included text could not be read.' };
-    return [this.piece(span, walk, 'value', unread)];
+    pieces.push(this.piece(span, walk, 'value', isVolatile(references.volatility, 'everyone') ? references : unread));
   }
 
   private references(references: readonly Reference[], scope: Names): Judgement {
+    const [only] = references;
+    if (references.length === 1 && only !== undefined && only.strings.length === 0) return join([this.reference(only, scope)]);
     const formats = references.flatMap((r) => r.strings).filter((s) => formatClass(s) !== null);
     const helper = references.length > 1 ? references.filter((r) => !(r.call && /^(?:date|time|format_?[dD]ate|date_?[fF]ormat|moment|format|formatDateTime)$/.test(r.path))) : references;
     const judgements = (helper.length > 0 ? helper : references).map((r) => this.reference(r, scope, formats));
@@ -274,6 +296,18 @@ class Judge {
       const called = this.call(reference, scope, formats);
       if (called !== null) return called;
     }
+    if (formats.length > 0) return this.free(path, formats);
+    const known = this.freeNames.get(path);
+    if (known !== undefined) return known;
+    const judgement = this.free(path, formats);
+    this.freeNames.set(path, judgement);
+    return judgement;
+  }
+
+  private readonly freeNames = new Map<string, Judgement>();
+
+  /** A variable that the file does not bind. */
+  private free(path: string, formats: readonly string[]): Judgement {
     const variable = this.variables.get(plainName(path)) ?? this.variables.get(plainName(path.split('.')[0]!));
     if (variable?.messages === true) return { volatility: 'request', evidence: 'call', strength: 'certain', name: path, reason: `\`${path}\` inserts the messages of the conversation.` };
     if (variable?.fixed === true) return constant('fixed', 'The file gives it a constant value.', path);
@@ -284,6 +318,7 @@ class Judge {
   }
 
   private overrideOf(path: string): Judgement | null {
+    if (this.overrides.size === 0) return null;
     const found = this.overrides.get(plainName(path)) ?? this.overrides.get(plainName(path.split('.')[0]!));
     if (found === undefined) return null;
     const where = found.evidence === 'pragma' ? 'a comment of this file' : 'the setting firstToken.prefix.variables';

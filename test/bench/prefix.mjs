@@ -46,6 +46,18 @@ const requests = (bytes) => {
   return body;
 };
 
+const repeated = (bytes, line) => {
+  let body = '';
+  for (let i = 0; body.length < bytes; i += 1) body += line(i);
+  return body;
+};
+/** A variable or a condition on every line: far denser than what people write. */
+const denseJinja = (bytes) => repeated(bytes, (i) => `{% if tier_${i % 90} == "gold" %}Greet {{ name_${i % 50} }}.{% endif %} It is {{ user.city | upper }}, and nothing else.\n`);
+const denseHandlebars = (bytes) => repeated(bytes, (i) => `{{#if gold_${i % 90}}}Greet {{name_${i % 50}}}.{{/if}} You are in {{user.city}}, and nowhere else.\n`);
+const script = (bytes) => repeated(bytes, (i) => (i % 12 === 0 ? `export const prompt${i} = \`You answer for \${team${i}}, at \${new Date().toISOString()}. ${sentence(i).trim()}\`;\n` : `export function add${i}(a: string, b: number): string {\n  if (b > ${i}) return a + b.toFixed(${i % 20});\n  return [a, b].join(', ');\n}\n`));
+const python = (bytes) => repeated(bytes, (i) => (i % 12 === 0 ? `PROMPT_${i} = f"""You answer for {team_${i}}, at {datetime.now()}. ${sentence(i).trim()}"""\n` : `def add_${i}(a, b):\n    if b > ${i}:\n        return a + str(b)\n    return [a, b]\n\n`));
+const settings = (bytes) => `messages:\n${repeated(bytes, (i) => `  - role: ${i % 2 === 0 ? 'user' : 'assistant'}\n    content: |\n      ${sentence(i)}      ${sentence(i + 1)}`)}  - role: user\n    content: "{{input}}"\n`;
+
 /** Processor ms of the whole process while `work` runs: the thread's, and the little of the asking side. */
 const cost = async (work) => {
   const start = process.cpuUsage();
@@ -69,13 +81,23 @@ const empties = [];
 for (let i = 0; i < 20; i += 1) empties.push((await cost(() => ask({ type: 'fixes', uri: 'none', version: 0, start: 0, end: 0 }))).cpu);
 const empty = Math.max(0.01, median(empties));
 
-for (const [kind, make, name] of [['Prompty', prompty, 'big.prompty'], ['Dotprompt', handlebars, 'big.prompt'], ['batch JSONL', requests, 'big.jsonl']]) {
+for (const [kind, make, name] of [
+  ['Prompty', prompty, 'big.prompty'],
+  ['Dotprompt', handlebars, 'big.prompt'],
+  ['Jinja, dense', denseJinja, 'big.j2'],
+  ['Handlebars, dense', denseHandlebars, 'big.hbs'],
+  ['TypeScript', script, 'prompts.ts'],
+  ['Python', python, 'prompts.py'],
+  ['GitHub Models', settings, 'big.prompt.yml'],
+  ['batch JSONL', requests, 'big.jsonl'],
+]) {
   for (const [label, bytes, budget] of [['100 kB', 100_000, 50], ['1 MB', 1_000_000, 1000]]) {
     const text = make(bytes);
     await analyse(text, name, 1);
     const view = await analyse(`${text} `, name, 2);
     const tokens = view.prompts.reduce((sum, prompt) => sum + prompt.total, 0);
-    if (tokens < bytes / 10 && kind !== 'batch JSONL') throw new Error(`${kind}, ${label}: only ${tokens} tokens were counted, so the figure would say nothing`);
+    // Of files with many prompts the first hundred are shown.
+    if (tokens < (view.prompts.length > 1 ? 2000 : bytes / 20)) throw new Error(`${kind}, ${label}: only ${tokens} tokens were counted, so the figure would say nothing`);
     const edits = [];
     for (let i = 0; i < 7; i += 1) {
       // Another word typed in the middle of the text each time.

@@ -1,5 +1,5 @@
 /** Prompts written as strings in Python and TypeScript/JavaScript: f-strings, template literals, `.format`, `%`, concatenation, role objects. */
-import type { SyntaxNode } from '@lezer/common';
+import { TreeFragment, type SyntaxNode, type Tree } from '@lezer/common';
 import { parser as javascript } from '@lezer/javascript';
 import { parser as python } from '@lezer/python';
 import { readExpression } from '../expression';
@@ -17,10 +17,7 @@ const messageCalls = /^(?:System|Human|AI)Message(?:PromptTemplate)?$/;
 /** Parses the prompt strings of a source file; a file without any gives no prompts. */
 export function parseCode(input: FormatInput, language: 'python' | 'javascript', everyFunction: boolean): ParsedFormat {
   const context = templateContext(input.path, input.readFile);
-  const tree =
-    language === 'python'
-      ? python.parse(input.text)
-      : javascript.configure({ dialect: /\.(?:[jt]sx)$/.test(input.path) ? 'ts jsx' : /\.[cm]?ts$/.test(input.path) ? 'ts' : 'jsx' }).parse(input.text);
+  const tree = parseAgain(input, language);
   const prompts = new CodeReader(input.text, language, context, everyFunction).run(tree.topNode);
   return {
     format: language,
@@ -32,6 +29,58 @@ export function parseCode(input: FormatInput, language: 'python' | 'javascript',
     dependencies: [],
   };
 }
+
+const dialects = { python, jsx: javascript.configure({ dialect: 'jsx' }), ts: javascript.configure({ dialect: 'ts' }), 'ts jsx': javascript.configure({ dialect: 'ts jsx' }) };
+const grammarOf = (path: string, language: 'python' | 'javascript') => (language === 'python' ? language : /\.(?:[jt]sx)$/.test(path) ? 'ts jsx' : /\.[cm]?ts$/.test(path) ? 'ts' : 'jsx');
+
+/** Trees of the files edited last, for those large enough to be worth it. */
+const kept = new Map<string, { readonly text: string; readonly tree: Tree }>();
+const mostKept = 4;
+const worthKeeping = 20_000;
+
+/**
+ * The tree of a file; after an edit only what has changed, and what hangs on it, is parsed again. Where syntax is broken the parser guesses,
+ * and would guess otherwise from another starting point, so that such a text is read from its beginning.
+ */
+function parseAgain({ path, text }: FormatInput, language: 'python' | 'javascript'): Tree {
+  const grammar = grammarOf(path, language);
+  const key = `${grammar} ${path}`;
+  const before = kept.get(key);
+  kept.delete(key);
+  const again = before === undefined ? null : dialects[grammar].parse(text, fragmentsFor(before, text));
+  const tree = again === null || isBroken(again) ? dialects[grammar].parse(text) : again;
+  if (text.length >= worthKeeping) kept.set(key, { text, tree });
+  for (const oldest of kept.keys()) {
+    if (kept.size <= mostKept) break;
+    kept.delete(oldest);
+  }
+  return tree;
+}
+
+function isBroken(tree: Tree): boolean {
+  let broken = false;
+  tree.iterate({
+    enter: ({ type }) => {
+      broken ||= type.isError;
+      return !broken;
+    },
+  });
+  return broken;
+}
+
+/** What can be taken over when one stretch of the text has been replaced. */
+function fragmentsFor(before: { readonly text: string; readonly tree: Tree }, text: string): readonly TreeFragment[] {
+  const shorter = Math.min(before.text.length, text.length);
+  let from = 0;
+  while (from < shorter && before.text.charCodeAt(from) === text.charCodeAt(from)) from += 1;
+  let tail = 0;
+  while (tail < shorter - from && before.text.charCodeAt(before.text.length - 1 - tail) === text.charCodeAt(text.length - 1 - tail)) tail += 1;
+  const change = { fromA: from, toA: before.text.length - tail, fromB: from, toB: text.length - tail };
+  return TreeFragment.applyChanges(TreeFragment.addTree(before.tree), change.toA === from && change.toB === from ? [] : [change]);
+}
+
+/** Values followed through assignments, once a file: names that depend on many others multiply. */
+const mostLookUps = 100_000;
 
 class CodeReader {
   private readonly prompts: Prompt[] = [];
@@ -65,6 +114,7 @@ class CodeReader {
   }
 
   private until = 0;
+  private lookUps = 0;
 
   private inside(from: number): boolean {
     return from < this.until;
@@ -85,7 +135,9 @@ class CodeReader {
       const value = equals.nextSibling;
       if (value === null) continue;
       const name = this.text(child);
-      this.assigned.set(name, [...(this.assigned.get(name) ?? []), value]);
+      const known = this.assigned.get(name);
+      if (known === undefined) this.assigned.set(name, [value]);
+      else known.push(value);
     }
   }
 
@@ -360,7 +412,8 @@ class CodeReader {
   private references(node: SyntaxNode, depth: number): Reference[] {
     const own = readExpression(this.text(node));
     const references = own.references.map((r) => ({ ...r, strings: [...r.strings, ...own.filterStrings] }));
-    if (depth > 6) return references;
+    this.lookUps += 1;
+    if (depth > 6 || this.lookUps > mostLookUps) return references;
     return references.flatMap((r): Reference[] => {
       const root = r.path.split('.')[0]!;
       const values = this.assigned.get(root) ?? [];

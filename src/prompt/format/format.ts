@@ -125,15 +125,23 @@ function cutLiteral(span: LiteralSpan, pattern: RegExp, roleOf: (match: RegExpEx
   return out;
 }
 
+/** Index of the last pair at or before `index` of the text, or −1. */
+function lastPair(map: NonNullable<LiteralSpan['map']>, index: number): number {
+  let low = -1;
+  let high = map.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (map[middle]![0] <= index) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
 /** The source offset of an index in a literal's text (its length gives the end). */
 export function offsetIn(span: { readonly start: number; readonly end: number; readonly text: string; readonly map?: LiteralSpan['map'] }, index: number): number {
   if (index >= span.text.length) return span.end;
-  let at = span.start + index;
-  for (const [i, offset] of span.map ?? []) {
-    if (i > index) break;
-    at = offset + (index - i);
-  }
-  return Math.min(at, span.end);
+  const pair = span.map?.[lastPair(span.map, index)];
+  return Math.min(pair === undefined ? span.start + index : pair[1] + (index - pair[0]), span.end);
 }
 
 function sliceLiteral(span: LiteralSpan, from: number, to: number): LiteralSpan {
@@ -142,7 +150,11 @@ function sliceLiteral(span: LiteralSpan, from: number, to: number): LiteralSpan 
   const text = span.text.slice(from, to);
   if (span.map === undefined) return { kind: 'literal', start, end, text };
   const map: [number, number][] = [[0, start]];
-  for (const [i, offset] of span.map) if (i > from && i < to) map.push([i - from, offset]);
+  for (let k = lastPair(span.map, from) + 1; k < span.map.length; k += 1) {
+    const [i, offset] = span.map[k]!;
+    if (i >= to) break;
+    if (i > from) map.push([i - from, offset]);
+  }
   return { kind: 'literal', start, end, text, map };
 }
 

@@ -17,6 +17,9 @@ interface Open {
   exhaustive: boolean;
 }
 
+/** Blocks inside blocks beyond this are read as if they stood in the innermost one. */
+const deepest = 100;
+
 /**
  * Parses template text into spans. Names inside `#each` and `#with` belong to the item: such a control binds `*` (all bare names);
  * a Mustache section binds `?` (the item's name or an outer one).
@@ -28,6 +31,8 @@ export function parseHandlebars(located: Located, language: 'handlebars' | 'must
 class Builder {
   private readonly stack: Open[] = [];
   private readonly top: Span[] = [];
+  /** Helpers of open blocks that stand too deep to be blocks. */
+  private readonly flattened: string[] = [];
   private readonly inline = new Map<string, Span[]>();
   private readonly located: Located;
   private readonly language: 'handlebars' | 'mustache';
@@ -118,6 +123,11 @@ class Builder {
     const text = inner.replace(/^[*>]\s*/, '');
     const parts = readHelper(text);
     const helper = parts.words[0] ?? '';
+    if (this.stack.length >= deepest) {
+      if (this.flattened.length === 0) report(this.context, this.located, token, `More than ${String(deepest)} blocks inside each other: these are not told apart.`);
+      this.flattened.push(helper);
+      return;
+    }
     const decorator = inner[0] === '*' || inner[0] === '>';
     const control = inverse ? 'condition' : decorator ? 'block' : controlOf(helper, parts.words.length, this.language);
     const role = /\brole\s*=\s*["']?(\w+)/.exec(text)?.[1];
@@ -140,6 +150,7 @@ class Builder {
   }
 
   private otherwise(token: ScanToken, rest: string): void {
+    if (this.flattened.length > 0) return;
     const open = this.stack.at(-1);
     if (open === undefined) {
       report(this.context, this.located, token, 'Nothing is open here.');
@@ -151,6 +162,12 @@ class Builder {
   }
 
   private end(token: ScanToken, name: string): void {
+    const flat = this.flattened.lastIndexOf(name);
+    if (flat >= 0) {
+      this.flattened.length = flat;
+      return;
+    }
+    this.flattened.length = 0;
     const depth = this.stack.findLastIndex((open) => open.helper === name || open.name === name);
     if (depth < 0) {
       report(this.context, this.located, token, `No {{#${name}}} is open here.`);
@@ -230,6 +247,8 @@ function bodyOf(text: string): Located {
   return Located.slice(text, front?.[0].length ?? 0);
 }
 
+const isBlank = (character: string | undefined) => character === ' ' || character === '\t';
+
 /** Block tags, comments and partials alone on their line take the line with them. */
 function standalone(text: string, tokens: readonly ScanToken[]): ScanToken[] {
   const out: ScanToken[] = tokens.map((t) => ({ ...t }));
@@ -237,12 +256,16 @@ function standalone(text: string, tokens: readonly ScanToken[]): ScanToken[] {
     const first = text[token.inner.start];
     const block = token.type === 'comment' || (token.type === 'output' && (first === '#' || first === '/' || first === '^' || first === '!' || /^\s*else\b/.test(text.slice(token.inner.start, token.inner.start + 8))));
     if (!block) return;
-    const lineStart = text.lastIndexOf('\n', token.start - 1) + 1;
-    const newline = text.indexOf('\n', token.end);
-    const lineEnd = newline < 0 ? text.length : newline + 1;
+    let lineStart = token.start;
+    while (lineStart > 0 && isBlank(text[lineStart - 1])) lineStart -= 1;
+    let lineEnd = token.end;
+    while (isBlank(text[lineEnd])) lineEnd += 1;
+    if (text[lineEnd] === '\r') lineEnd += 1;
+    const ends = lineEnd >= text.length || text[lineEnd] === '\n';
+    if (lineEnd < text.length) lineEnd += 1;
     const before = out[i - 1];
     const after = out[i + 1];
-    const alone = /^[ \t]*$/.test(text.slice(lineStart, token.start)) && /^[ \t]*\r?\n?$/.test(text.slice(token.end, lineEnd));
+    const alone = ends && (lineStart === 0 || text[lineStart - 1] === '\n');
     if (!alone || (before !== undefined && before.type !== 'text' && before.end > lineStart) || (after !== undefined && after.type !== 'text' && after.start < lineEnd)) return;
     if (before?.type === 'text' && before.start <= lineStart) out[i - 1] = { ...before, end: lineStart };
     if (after?.type === 'text' && after.end >= lineEnd) out[i + 1] = { ...after, start: lineEnd };

@@ -43,6 +43,8 @@ const blockKeywords: Readonly<Record<string, ControlSpan['control']>> = {
   with: 'with',
   capture: 'set',
 };
+/** Blocks inside blocks beyond this are read as if they stood in the innermost one. */
+const deepest = 100;
 const middles = /^(?:elif|elseif|elsif|else|when|case|default)$/;
 
 /** Parses template text into spans; problems, macros and read files go into the context. */
@@ -53,6 +55,8 @@ export function parseJinja(located: Located, language: JinjaLanguage, context: T
 class Builder {
   private readonly stack: Open[] = [];
   private readonly top: Span[] = [];
+  /** Keywords of open blocks that stand too deep to be blocks. */
+  private readonly flattened: string[] = [];
   private parent: { span: IncludeSpan; spans: readonly Span[] } | null = null;
   private readonly located: Located;
   private readonly language: JinjaLanguage;
@@ -142,6 +146,11 @@ class Builder {
   }
 
   private open(token: ScanToken, keyword: string, rest: string): void {
+    if (this.stack.length >= deepest) {
+      if (this.flattened.length === 0) report(this.context, this.located, token, `More than ${String(deepest)} blocks inside each other: these are not told apart.`);
+      this.flattened.push(keyword);
+      return;
+    }
     const control = blockKeywords[keyword]!;
     let binds: string[] = [];
     let name: string | null = null;
@@ -175,6 +184,7 @@ class Builder {
   }
 
   private middle(token: ScanToken, keyword: string, rest: string): void {
+    if (this.flattened.length > 0) return;
     const open = this.stack.at(-1)!;
     const references = keyword === 'else' || keyword === 'default' ? [] : dependencies(readExpression(rest.replace(/^if\s+/, ''), true));
     const selector = keyword === 'when' || keyword === 'case' ? open.references : [];
@@ -184,6 +194,12 @@ class Builder {
   }
 
   private end(token: ScanToken, keyword: string): void {
+    const flat = this.flattened.lastIndexOf(keyword);
+    if (flat >= 0) {
+      this.flattened.length = flat;
+      return;
+    }
+    this.flattened.length = 0;
     const depth = this.stack.findLastIndex((open) => open.keyword === keyword || (keyword === 'set' && open.keyword === 'set') || (keyword === '' && open.keyword !== ''));
     if (depth < 0) {
       report(this.context, this.located, token, keyword === '' ? 'Nothing is open here.' : `No {% ${keyword} %} is open here.`);

@@ -38,6 +38,9 @@ export function parsePoml(input: FormatInput): ParsedFormat {
   };
 }
 
+/** Tags inside tags beyond this are read as if they stood in the innermost one. */
+const deepest = 100;
+
 class PomlReader {
   private readonly stack: Open[] = [];
   private readonly top: Span[] = [];
@@ -65,7 +68,8 @@ class PomlReader {
         const tag = { name, place, attributes: attributesOf(match[3] ?? '', match.index + 1 + match[2].length) };
         if (match[4] === '/') this.empty(tag);
         else if (name === 'stylesheet' || name === 'let') from = this.skipTo(match[2], tag, token);
-        else this.stack.push({ tag, spans: [] });
+        else if (this.stack.length < deepest) this.stack.push({ tag, spans: [] });
+        else this.flattened.push(name);
       }
     }
     this.content(from, this.text.length);
@@ -76,6 +80,9 @@ class PomlReader {
     }
     return this.top;
   }
+
+  /** Names of open tags that stand too deep to be told apart. */
+  private readonly flattened: string[] = [];
 
   private get spans(): Span[] {
     return this.stack.at(-1)?.spans ?? this.top;
@@ -131,6 +138,12 @@ class PomlReader {
   }
 
   private end(name: string, place: Place): void {
+    const flat = this.flattened.lastIndexOf(name);
+    if (flat >= 0) {
+      this.flattened.length = flat;
+      return;
+    }
+    this.flattened.length = 0;
     const depth = this.stack.findLastIndex((o) => o.tag.name === name);
     if (depth < 0) {
       this.context.problems.push({ ...place, message: `No <${name}> is open here.` });

@@ -59,6 +59,8 @@ class Scanner {
   private textFrom = 0;
   private i = 0;
   private active: readonly Delimiter[];
+  /** Closing delimiters that no longer come: a file of unclosed tags is searched to its end once. */
+  private readonly absent = new Set<string>();
   private readonly text: string;
   private readonly language: TemplateLanguage;
 
@@ -148,7 +150,7 @@ class Scanner {
       return;
     }
     const from = at + delimiter.open.length;
-    const close = delimiter.type === 'comment' ? this.text.indexOf(delimiter.close, from) : this.findClose(from, delimiter);
+    const close = delimiter.type === 'comment' ? this.find(delimiter.close, from) : this.findClose(from, delimiter);
     if (close < 0) {
       this.push({ type: 'raw', start: at, end: from, inner: { start: at, end: from }, trimLeft: false, trimRight: false, unclosed: true });
       return;
@@ -164,6 +166,13 @@ class Scanner {
     const trimRight = right && this.text[stop - 1] !== '+';
     if (right) stop -= 1;
     this.push({ type: delimiter.type, start: at, end, inner: { start, end: stop }, trimLeft, trimRight });
+  }
+
+  private find(close: string, from: number): number {
+    if (this.absent.has(close)) return -1;
+    const at = this.text.indexOf(close, from);
+    if (at < 0) this.absent.add(close);
+    return at;
   }
 
   /** The end of an expression: strings and brackets are skipped, a new opening or an empty line means it was left open. */
@@ -198,9 +207,10 @@ class Scanner {
 
   /** A quote that never ends (an apostrophe): the first closing delimiter on the line counts. */
   private bareClose(from: number, close: string, limit: number): number {
-    const at = this.text.indexOf(close, from);
-    const line = this.text.indexOf('\n', from);
-    return at >= 0 && at < limit && (line < 0 || at < line) ? at : -1;
+    const rest = this.text.slice(from, limit);
+    const line = rest.indexOf('\n');
+    const at = (line < 0 ? rest : rest.slice(0, line)).indexOf(close);
+    return at < 0 ? -1 : from + at;
   }
 
   /** Mustache `{{=<% %>=}}`. */

@@ -13,8 +13,18 @@ export interface YamlRegion {
   readonly base: number;
 }
 
+/** Detection and parsing read the same region one after the other. */
+let last: YamlRegion & { readonly end: number } | null = null;
+
 /** Parses `text.slice(start, end)`; never throws. */
 export function readYaml(source: string, start = 0, end = source.length): YamlRegion {
+  if (last?.base === start && last.end === end && last.source === source) return last;
+  const region = { ...parseRegion(source, start, end), end };
+  last = region;
+  return region;
+}
+
+function parseRegion(source: string, start: number, end: number): YamlRegion {
   const text = source.slice(start, end);
   try {
     const document = parseDocument(text, { logLevel: 'silent', strict: false, uniqueKeys: false, prettyErrors: false });
@@ -71,6 +81,7 @@ export function yamlPlace(region: YamlRegion, node: Node | null): { start: numbe
 
 /** Where the front matter of a file lies: `body` is where the text after it begins. Null when there is none. */
 export function frontMatter(text: string): { readonly start: number; readonly end: number; readonly body: number } | null {
+  if (!/^\ufeff?---/.test(text.slice(0, 4))) return null;
   const match = /^\ufeff?(---[ \t]*\r?\n)([^]*?)(^---[ \t]*(?:\r?\n|$))/m.exec(text);
   if (match?.index !== 0) return null;
   const start = (text.startsWith('\ufeff') ? 1 : 0) + match[1]!.length;

@@ -229,6 +229,35 @@ describe('prefix: properties', () => {
       }),
     );
   });
+  it('what is lost behind a place is the static text of one path through the conditions', () => {
+    const { text } = fc.letrec<{ text: string; item: string }>((tie) => ({
+      item: fc.oneof({ depthSize: 'small' }, fc.integer({ min: 1, max: 9 }).map((n) => words(n)), fc.constant('{{now:minute}}'), fc.tuple(tie('text'), tie('text')).map(([a, b]) => `[if c:request] ${a} [else] ${b} [end]`), tie('text').map((a) => `[if d:unknown] ${a} [end]`)),
+      text: fc.array(tie('item'), { minLength: 1, maxLength: 4 }).map((items) => items.join(' ')),
+    }));
+    let nested = 0;
+    fc.assert(
+      fc.property(fc.array(text, { minLength: 1, maxLength: 3 }), (texts) => {
+        const built = build(texts.map((one) => ({ role: 'user' as const, text: one })));
+        const size = built.pieces.map((piece) => (piece.kind === 'static' ? wordCounter.count(piece.text) : 0));
+        const sums = new Map<number, Map<number, number>>();
+        built.pieces.forEach((piece, i) => {
+          for (const { control, branch } of piece.branches) {
+            const of = sums.get(control) ?? new Map<number, number>();
+            sums.set(control, of.set(branch, (of.get(branch) ?? 0) + size[i]!));
+          }
+        });
+        const largest = (control: number) => [...sums.get(control)!].reduce((a, b) => (b[1] > a[1] ? b : a))[0];
+        for (const place of analyse(built).places.filter(({ kind }) => kind === 'value')) {
+          const own = new Map(built.pieces[place.piece]!.branches.map((step) => [step.control, step.branch]));
+          if (own.size > 1) nested += 1;
+          const walked = built.pieces.reduce((sum, piece, i) => sum + (i > place.piece && piece.branches.every(({ control, branch }) => (own.get(control) ?? largest(control)) === branch) ? size[i]! : 0), 0);
+          assert.equal(place.lostTokens, walked, texts.join(' | '));
+        }
+      }),
+      { numRuns: 300 },
+    );
+    assert.ok(nested > 20, `${nested} places in nested conditions`);
+  });
   it('moving a changing value later never lowers the common prefix', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ minLength: 1, maxLength: 20 }).map((s) => s.replace(/[[\]{}]/g, 'x')), { minLength: 2, maxLength: 12 }), fc.nat(), fc.nat(), (texts, a, b) => {

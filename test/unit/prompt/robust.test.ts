@@ -76,6 +76,27 @@ describe('prompt/parse: bad input', () => {
     assert.equal(lintFile(Buffer.concat([Buffer.from([0xc3, 0x28]), Buffer.from('{{ now() }}')]), 'a.j2').firstVolatile?.text, '{{ now() }}');
   });
 
+  it('takes blocks inside blocks without end: no exception, and what stands in them is still found', () => {
+    const deep = (open: string, inside: string): string => `${open.repeat(20_000)}${inside}`;
+    const rows: readonly (readonly [string, string, string])[] = [
+      ['a.j2', deep('{% if x %}a ', '{{ now() }} b'), '{{ now() }}'],
+      ['a.liquid', deep('{% for x in y %}a ', "{{ 'now' | date: '%H' }} b"), "{{ 'now' | date: '%H' }}"],
+      ['a.hbs', deep('{{#if x}}a ', '{{current_time}} b'), '{{current_time}}'],
+      ['a.mustache', deep('{{#x}}a ', '{{current_time}} b'), '{{current_time}}'],
+      ['a.poml', deep('<b>a ', '{{current_time}} b'), '{{current_time}}'],
+    ];
+    for (const [name, text, first] of rows) {
+      check(text, name);
+      const result = lintFile(text, name);
+      assert.ok(result.findings.some((f) => f.code === 'syntax' && /inside each other|never closed/.test(f.message)), name);
+      const file = parsePromptFile(text, name);
+      assert.ok(file !== null && unroll(file, file.prompts[0]!).some((piece) => piece.kind === 'value' && text.slice(piece.start, piece.end) === first), `${name}: ${first}`);
+    }
+    const closed = `${'{% if x %}'.repeat(300)}a${'{% endif %}'.repeat(300)} {{ now() }} ${'b '.repeat(300)}`;
+    assert.deepEqual(lintFile(closed, 'a.j2').findings.filter((f) => f.code === 'syntax').map((f) => f.message), ['More than 100 blocks inside each other: these are not told apart.']);
+    assert.equal(lintFile(closed, 'a.j2').firstVolatile?.text, '{{ now() }}');
+  }).timeout(30_000);
+
   it('cuts cycles of includes and of macros', () => {
     const store: Record<string, string> = { 'p/a.j2': '{% include "b.j2" %}A {{ now() }}', 'p/b.j2': '{% include "a.j2" %}B' };
     const read = (file: string): string | null => store[file] ?? null;

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { checkProof, prefixProof, prepareProof, providerWords, type PrefixResult, type PrefixRow, type ProbeJob, type ProofSubject, type ProofTarget } from '../probe/index';
+import { checkProof, prefixProof, prepareProof, type PrefixResult, type PrefixRow, type ProbeJob, type ProofSubject, type ProofTarget } from '../probe/index';
 import { proofPair, ruleArithmetic } from '../prompt/proofPair';
-import { interval } from '../report/format';
+import { count, interval } from '../report/format';
 import { oneOf, parse, UsageError, wholeNumber, type Command, type CommandContext } from './command';
 import { experimentArgs, numberList, runExperiment, scenarioOptions, scenarioUsage } from './scenario';
 import { alignedTable, number } from './scenarioText';
@@ -78,19 +78,19 @@ async function subjectOf(file: string, { cwd }: CommandContext, given: { readonl
 
 const kinds: Readonly<Record<PrefixRow['kind'], string>> = { cold: 'cold', warm: 'the same again', changed: 'a later request' };
 
-function proofTable({ rows, verdict, diagnosis }: PrefixResult): string {
+function proofTable({ rows, verdict }: PrefixResult): string {
   const head = ['', 'answers', 'prompt tokens', 'predicted', 'served', 'from', 'TTFT p50 ms', '95 % interval', ''];
+  const tokens = (value: number | null) => (value === null ? '–' : count(Math.round(value)));
   const body = rows.map((row) => [
     kinds[row.kind],
     String(row.n),
-    number(row.promptTokens),
-    row.predicted === null ? (row.kind === 'cold' ? '0' : '') : `${row.predicted.exact ? '' : '≈'}${number(row.predicted.tokens)}`,
-    row.served === null ? 'not told' : row.served.min === row.served.max ? number(row.served.p50) : `${number(row.served.p50)} (${number(row.served.min)}–${number(row.served.max)})`,
+    tokens(row.promptTokens),
+    row.predicted === null ? (row.kind === 'cold' ? '0' : '') : `${row.predicted.exact ? '' : '≈'}${tokens(row.predicted.tokens)}`,
+    row.served === null ? 'not told' : row.served.min === row.served.max ? tokens(row.served.p50) : `${tokens(row.served.p50)} (${tokens(row.served.min)}–${tokens(row.served.max)})`,
     row.served === null ? '' : row.served.from === 'usage' ? 'answers' : 'counters',
     number(row.ttft?.p50),
     row.ttft === null ? '' : interval([row.ttft.low, row.ttft.high]),
     { yes: '✓ as predicted', less: '✗ less', more: '✗ more', unknown: '' }[row.state],
   ]);
-  const says = (['warm', 'changed'] as const).flatMap((kind) => (diagnosis?.[kind] ? [`The provider says of ${kinds[kind]}: ${providerWords(diagnosis[kind])}.`] : []));
-  return [verdict, alignedTable([head, ...body]), says.join('\n')].filter((block) => block !== '').join('\n\n');
+  return `${verdict}\n\n${alignedTable([head, ...body])}`;
 }

@@ -30,6 +30,7 @@ export const commandIds = {
   editEndpoints: 'firstToken.editEndpoints',
   deleteReport: 'firstToken.deleteReport',
   prove: 'firstToken.prove',
+  proveMore: 'firstToken.proveMore',
   selectCacheRule: 'firstToken.selectCacheRule',
   compareRenders: 'firstToken.compareRenders',
   compareRequests: 'firstToken.compareRequests',

@@ -16,7 +16,7 @@ import { createPrefixDocuments, sourceOf } from './prefixDocuments';
 import { createPrefixLenses } from './prefixLenses';
 import type { JudgeBy } from './prefixMessages';
 import { coldPrefillRate, createPrefixProofs } from './prefixProofs';
-import { proofOf, startProof } from './prefixProving';
+import { chooseProof, proofOf, startProof } from './prefixProving';
 import { createPrefixTree } from './prefixTree';
 import { createPrefixWorker } from './prefixWorker';
 import type { Probing } from './probing';
@@ -24,7 +24,7 @@ import { isPromptFile } from './promptLenses';
 import type { Settings } from './settings';
 
 /** The commands of this part. */
-export type PrefixCommand = 'prove' | 'selectCacheRule' | 'compareRenders' | 'compareRequests' | 'sinceLastCommit' | 'scanPrompts' | 'stopScan' | 'goToBreaker' | 'classifyVariable';
+export type PrefixCommand = 'prove' | 'proveMore' | 'selectCacheRule' | 'compareRenders' | 'compareRequests' | 'sinceLastCommit' | 'scanPrompts' | 'stopScan' | 'goToBreaker' | 'classifyVariable';
 
 /** What this part needs from the rest. */
 export interface PrefixParts {
@@ -125,6 +125,10 @@ export function createPrefix(parts: PrefixParts) {
   const handlers: Pick<CommandHandlers, PrefixCommand> = {
     async prove(argument) {
       return await startProof(await documentFor(argument), { probing: parts.probing, worker, judge });
+    },
+    async proveMore(argument) {
+      const document = await documentFor(argument);
+      return await startProof(document, { probing: parts.probing, worker, judge }, await chooseProof(dialogs));
     },
     selectCacheRule: (argument) => selectRule(typeof argument === 'string' ? argument : null),
     compareRenders: async (argument) => await compare.renders(await documentFor(argument)),

@@ -2,7 +2,7 @@
 export { sweep, type SweepOptions, type SweepResult, type SweepStep } from './sweep';
 export { rate, type RateOptions, type RateResult, type RateStep } from './rate';
 export type { ArrivalKind } from './arrivals';
-export { checkProof, prefixProof, proofRequests, providerWords, type PrefixResult, type PrefixRow, type ProofOptions, type ProviderSays } from './prefix';
+export { checkProof, prefixProof, type PrefixResult, type PrefixRow, type ProofOptions, type ProviderSays } from './prefix';
 export { type PlannedProof, type PrefixPrediction, type ProofSubject, type ProofTarget, type ProofWanted } from './prefixPrediction';
 export { batching, type BatchingOptions, type BatchingResult, type BatchingVerdict } from './batching';
 export { interference, type InterferenceOptions, type InterferenceResult, type InterferenceVerdict } from './interference';

@@ -31,10 +31,10 @@ export interface LoadResult {
 const values = (samples: readonly Sample[], metric: (s: Sample) => number | null): number[] => samples.map(metric).filter((value) => value !== null);
 
 /** Reads a step. `slots`: how many requests were kept in flight; null for a schedule. */
-export function loadResult(run: Pick<StepRun, 'samples' | 'client' | 'valid'>, slo: Slo, slots: number | null, target: Pick<Target, 'endpoint'>): LoadResult {
+export function loadResult(run: Pick<StepRun, 'samples' | 'client'>, slo: Slo, slots: number | null, target: Pick<Target, 'endpoint'>): LoadResult {
   const measured = run.samples.filter((s) => s.role === 'measured');
   const done = measured.filter(completed);
-  const reached = attainment(measured, slo, run.valid);
+  const reached = attainment(measured, slo);
   const window = measured.filter((s) => s.outcome.kind !== 'cancelled').reduce((end, s) => Math.max(end, lastStamp(s)), 0);
   const first = summarise(values(done, ttft));
   const bottleneck = clientBottleneck(run.client, first);

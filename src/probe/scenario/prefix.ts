@@ -158,7 +158,7 @@ function* proving(options: ProofOptions, context: ScenarioContext): Steps<Prefix
 const kinds = ['cold', 'warm', 'changed'] as const;
 
 /** Requests of a proof: a warm-up, three a pair, the repeats for affinity, and two for each wait. */
-export function proofRequests({ pairs, affinity, expiry }: Pick<ProofOptions, 'affinity' | 'expiry'> & { readonly pairs: number }): number {
+function proofRequests({ pairs, affinity, expiry }: Pick<ProofOptions, 'affinity' | 'expiry'> & { readonly pairs: number }): number {
   return 1 + 3 * pairs + affinity + 2 * expiry.length;
 }
 
@@ -334,17 +334,17 @@ function sentencesOf(result: Omit<PrefixResult, 'sentences' | 'verdict'>, { plan
 
 /** What the provider says, in its own words and apart from everything else. */
 function diagnosisSentence({ warm, changed }: NonNullable<PrefixResult['diagnosis']>): string {
-  const parts = [...(changed === null ? [] : [`of the later request ${providerWords(changed)}`]), ...(warm === null ? [] : [`of the same one again ${providerWords(warm)}`])];
-  return `The provider’s own cache diagnostics (evidence level 4 as well, but apart from the served tokens: they compare what was sent, whether or not the cache was hit) say ${parts.join(', ')}.`;
+  const parts = [...(changed === null ? [] : [`the later request: ${providerWords(changed)}`]), ...(warm === null ? [] : [`the same one again: ${providerWords(warm)}`])];
+  return `What the provider’s own cache diagnostics say (level 4 too, but apart from served: they compare what was sent, whether or not the cache was hit). ${parts.map((part) => `${part.charAt(0).toUpperCase()}${part.slice(1)}.`).join(' ')}`;
 }
 
 /** A provider's answer in words. */
-export function providerWords({ state, reason, missedTokens, n, of }: ProviderSays): string {
+function providerWords({ state, reason, missedTokens, n, of }: ProviderSays): string {
   const often = n === of ? '' : ` (${n} of ${of} answers)`;
-  if (state === 'same') return `that nothing broke the prefix${often}`;
-  if (state === 'not-found') return `that the earlier request is no longer known${often}`;
-  if (state === 'unknown') return `nothing yet${often}`;
-  const what = reason === null ? 'something changed' : reason.endsWith('_changed') ? `that the ${reason.slice(0, -'_changed'.length).replaceAll('_', ' ')} changed (${reason})` : `${reason.replaceAll('_', ' ')} (${reason})`;
+  if (state === 'same') return `nothing broke the prefix${often}`;
+  if (state === 'not-found') return `the earlier request is no longer known${often}`;
+  if (state === 'unknown') return `no comparison${reason === null ? '' : `, ${reason}`}${often}`;
+  const what = reason === null ? 'something changed' : reason.endsWith('_changed') ? `the ${reason.slice(0, -'_changed'.length).replaceAll('_', ' ')} changed (${reason})` : `${reason.replaceAll('_', ' ')} (${reason})`;
   return `${what}${missedTokens === null ? '' : `, with about ${counted(missedTokens, 'token')} behind it`}${often}`;
 }
 

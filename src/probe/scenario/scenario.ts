@@ -3,7 +3,6 @@
  * so the same file runs on a real endpoint and in virtual time.
  */
 import type { ClientLoad } from '../../report/capacity';
-import type { Validity } from '../../report/goodput';
 import type { Slo } from '../../report/report';
 import type { Milliseconds, Sample } from '../../report/sample';
 import type { CacheDiagnosis } from '../dialect/dialect';
@@ -31,8 +30,6 @@ export interface StepRun {
   /** Why it ended early: nothing more will be carried out, so the scenario must come to its end. */
   readonly stopped: Stopped | null;
   readonly client: ClientLoad;
-  /** Whether each answer passed `slo.valid`, by sample id. */
-  readonly valid: Validity;
   /** Answers by sample id, where the step asked for them. */
   readonly texts: ReadonlyMap<string, string>;
   /** The provider's ids of the answers, and what it says of its cache, by sample id: of shots that asked for it (`compareWith`). */

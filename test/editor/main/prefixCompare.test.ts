@@ -140,4 +140,47 @@ describe('proving', () => {
       await config().update('endpoints', undefined, vscode.ConfigurationTarget.Global);
     }
   });
+
+  it('affinity and expiry are asked for apart, say what they send, and can be stopped while they wait', async () => {
+    const { runs, prefix, endpoints } = await parts();
+    const simulator = await startSimulator({ script: path.join(root, 'dist/simulator.js') });
+    try {
+      await setUser('endpoints', [{ name: 'proof', url: simulator.url }]);
+      await until(() => endpoints.all().some(({ endpoint }) => endpoint.name === 'proof'), 'the endpoint');
+      await endpoints.select('proof');
+      const document = await openFile('more.prompty', sample('support-fixed.prompty'));
+      await prefix.documents.ready(document);
+      const shown: string[] = [];
+      const pick = (label: string) => ({
+        async pick<T extends vscode.QuickPickItem>(items: readonly T[] | Promise<readonly T[]>): Promise<T | undefined> {
+          const all = await items;
+          shown.push(...all.map((item) => `${item.label}: ${item.description ?? ''}`));
+          return all.find((item) => item.label === label);
+        },
+      });
+      await answering(pick('Affinity'));
+      await vscode.commands.executeCommand('firstToken.proveMore', document.uri);
+      assert.deepEqual(shown.slice(0, 2), ['Affinity: 14 requests', 'Expiry after 1, 5 and 10 minutes: 10 requests, about 10 minutes']);
+      type Result = { affinity: { hits: number; of: number } | null; expiry: unknown[] | null; sentences: string[] };
+      const affinity = runs.last?.report.scenario?.result as Result;
+      assert.deepEqual([affinity.affinity?.hits, affinity.affinity?.of, affinity.expiry], [9, 9, null]);
+      assert.ok(affinity.sentences.some((sentence) => sentence.startsWith('Affinity: 9 of 9 repeats of one prefix hit')));
+      await answering({ ...pick('Expiry after Other Waits…'), input: () => Promise.resolve('1') });
+      await vscode.commands.executeCommand('firstToken.proveMore', document.uri);
+      assert.equal((runs.last?.report.scenario?.result as Result).expiry?.length, 1);
+      await answering(pick('Expiry after 1, 5 and 10 minutes'));
+      const waiting = vscode.commands.executeCommand('firstToken.proveMore', document.uri);
+      await until(() => runs.current !== null && runs.current.done >= 7, 'the entries are written and wait');
+      await vscode.commands.executeCommand('firstToken.stop');
+      await waiting;
+      assert.equal(runs.current, null);
+      await answering({ pick: () => Promise.resolve(undefined) });
+      const before = runs.last?.report.id;
+      await vscode.commands.executeCommand('firstToken.proveMore', document.uri);
+      assert.equal(runs.last?.report.id, before, 'nothing chosen, nothing sent');
+    } finally {
+      await simulator.stop();
+      await config().update('endpoints', undefined, vscode.ConfigurationTarget.Global);
+    }
+  });
 });

@@ -151,7 +151,7 @@ describe('the provider’s own cache diagnostics', () => {
     assert.ok((result.diagnosis.changed?.missedTokens ?? 0) > 100);
     const ids = sent.slice(1).map((body) => (JSON.parse(body) as { diagnostics: { previous_message_id: string | null } }).diagnostics.previous_message_id);
     assert.deepEqual(ids.map((id) => id === null), [true, false, false, true, false, false]);
-    assert.ok(result.sentences.some((sentence) => /own cache diagnostics \(evidence level 4 .*\) say of the later request that the system changed \(system_changed\), with about/.test(sentence)));
+    assert.ok(result.sentences.some((sentence) => /own cache diagnostics say \(level 4 too, but apart from served.*\)\. The later request: the system changed \(system_changed\), with about .* behind it\. The same one again: nothing broke the prefix\./.test(sentence)));
   });
 
   it('Anthropic: tools and messages are told apart, a continued conversation is no change', async () => {

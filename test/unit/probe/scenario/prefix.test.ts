@@ -95,7 +95,7 @@ describe('a proof of the prefix cache', () => {
     const context = { target: targetOf(vllm), settings: defaultProbeSettings, slo: sloPresets.chat, objective: 'chat' as const, maxModelLen: null };
     const steps = prefixProof({ planned, affinity: 0, expiry: [] }).steps(context);
     steps.next();
-    const ended = steps.next({ samples: [], stopped: { by: 'user', detail: 'stopped by you' }, client: { loopUse: null, clockErrorP99: null, lateP99: null }, valid: new Map(), texts: new Map(), elapsed: 0 });
+    const ended = steps.next({ samples: [], stopped: { by: 'user', detail: 'stopped by you' }, client: { loopUse: null, clockErrorP99: null, lateP99: null }, texts: new Map(), elapsed: 0 });
     assert.ok(ended.done);
     assert.match(ended.value.result.verdict, /^Nothing was proven: no repeat/);
     assert.throws(() => prefixProof({ planned, affinity: 0.5, expiry: [] }).steps(context).next(), PlanError);

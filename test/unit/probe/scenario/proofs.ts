@@ -90,7 +90,7 @@ export async function prove(server: Server, file: Parameters<typeof plan>[2], mo
       if (shot.compareWith !== undefined) told.set(sample.id, { id: decoded.answerId, diagnosis: decoded.diagnosis });
     }
     all.push(...samples);
-    const ran: StepRun = { samples, told, stopped: null, client: { loopUse: null, clockErrorP99: null, lateP99: null }, valid: new Map(), texts: new Map(), elapsed: world.now(), ...(before ? { counted: cachedTokensBetween(before, await scrape()) } : {}) };
+    const ran: StepRun = { samples, told, stopped: null, client: { loopUse: null, clockErrorP99: null, lateP99: null }, texts: new Map(), elapsed: world.now(), ...(before ? { counted: cachedTokensBetween(before, await scrape()) } : {}) };
     next = steps.next(ran);
   }
   return { result: next.value.result, planned, samples: all, sent };

@@ -57,7 +57,7 @@ export function inLab<Result>(scenario: Scenario<Result>, flags: string, options
     const step = next.value;
     const samples = carryOut(step.plan, assemble(settings));
     elapsed += samples.reduce((end, s) => Math.max(end, lastStamp(s)), 0);
-    const ran: StepRun = { samples, stopped: null, client: { loopUse: 0.1, clockErrorP99: 0.2, lateP99: 0 }, valid: new Map(), texts: new Map(), elapsed };
+    const ran: StepRun = { samples, stopped: null, client: { loopUse: 0.1, clockErrorP99: 0.2, lateP99: 0 }, texts: new Map(), elapsed };
     const told = options.after?.(ran, runs.length, step) ?? ran;
     steps.push(step);
     runs.push(told);

@@ -135,11 +135,14 @@ async function* measure(job: ProbeJob, plan: ProbePlan, target: Target, detectio
   await record.begin();
   yield { type: 'begin', report: record.report([], false), total: plan.shots.length, detection };
   const metrics = watchMetrics(job, target, detection, side);
-  const running = run(plan, seams(job.recorderScript), signal);
+  const kept = keepRecorders(seams(job.recorderScript));
+  const ownLoop = performance.eventLoopUtilization();
+  const running = run(plan, kept.seams, signal);
   try {
     for (;;) {
       const { done, value } = await running.next();
       if (done) {
+        record.clientBottleneck = bottleneckOf(clientLoad(value, record.samples, loopUse(ownLoop, kept)), record.samples);
         record.finish(value.clockErrors, value.stopped, value.origin, await metrics?.stop());
         break;
       }
@@ -154,6 +157,7 @@ async function* measure(job: ProbeJob, plan: ProbePlan, target: Target, detectio
   } finally {
     // Reached early when the consumer goes away: the run is ended too.
     await running.return(nothingRun);
+    await kept.close();
     await metrics?.stop();
   }
   const report = record.report(record.samples, true);
@@ -246,7 +250,7 @@ class ScenarioCourse {
     const allowed = this.#budget.allow(step.plan);
     const nothing = (stopped: Stopped): StepRun => {
       this.stopped ??= stopped;
-      return { samples: [], stopped, client: { loopUse: null, clockErrorP99: null, lateP99: null }, valid: this.#record.valid, texts: new Map(), elapsed: now() - this.#began };
+      return { samples: [], stopped, client: { loopUse: null, clockErrorP99: null, lateP99: null }, texts: new Map(), elapsed: now() - this.#began };
     };
     if (signal.aborted) return nothing({ by: 'user', detail: 'stopped by you' });
     if ('by' in allowed) return nothing(allowed);
@@ -303,14 +307,24 @@ class ScenarioCourse {
     this.#budget.spend(result.used);
     this.stopped ??= result.stopped;
     this.clockErrors.push(...result.clockErrors);
-    const p99 = (values: readonly number[]): number | null => (values.length === 0 ? null : percentile(sorted(values), 0.99));
-    const late = samples.filter((s) => s.role === 'measured' && s.outcome.kind !== 'cancelled').map((s) => s.start - s.due);
-    const client = { loopUse: Math.max(performance.eventLoopUtilization(ownLoop).utilization, this.#kept.loopUse() ?? 0), clockErrorP99: p99(result.clockErrors), lateP99: p99(late) };
-    return { samples, stopped: result.stopped, client, valid: this.#record.valid, texts, elapsed: now() - this.#began };
+    const client = clientLoad(result, samples, loopUse(ownLoop, this.#kept));
+    return { samples, stopped: result.stopped, client, texts, elapsed: now() - this.#began };
   }
 }
 
-/** Why this machine was the limit of a step, against the first tokens it saw. */
+/** What this machine measured of itself while it ran. `samples` as they come out of a run. */
+function clientLoad(result: RunResult, samples: readonly Sample[], loop: number): ClientLoad {
+  const p99 = (values: readonly number[]): number | null => (values.length === 0 ? null : percentile(sorted(values), 0.99));
+  const late = samples.filter((s) => s.role === 'measured' && s.outcome.kind !== 'cancelled').map((s) => s.start - s.due);
+  return { loopUse: loop, clockErrorP99: p99(result.clockErrors), lateP99: p99(late) };
+}
+
+/** Share of time (0–1) that the busiest loop was busy: this thread's since `own`, or a recorder's. */
+function loopUse(own: EventLoopUtilization, kept: KeptRecorders): number {
+  return Math.max(performance.eventLoopUtilization(own).utilization, kept.loopUse() ?? 0);
+}
+
+/** Why this machine was the limit of a step or a probe, against the first tokens it saw. */
 function bottleneckOf(client: ClientLoad | undefined, samples: readonly Sample[]): string | null {
   return client === undefined ? null : clientBottleneck(client, summarise(samples.filter((s) => s.role === 'measured' && completed(s)).flatMap((s) => ttft(s) ?? [])));
 }
@@ -328,7 +342,6 @@ class RunRecord {
   readonly #plan: Report['plan'];
   readonly #more: Readonly<Record<string, unknown>>;
   readonly #answers: { [id: string]: { text: string; reasoning: string } } = {};
-  readonly valid = new Map<string, boolean>();
   readonly #check: AnswerCheck | null;
   readonly #path: string;
   readonly #redact: Redact;
@@ -362,7 +375,6 @@ class RunRecord {
   checked(sample: Sample, decoded: Decoded): Sample {
     if (!this.#check || (sample.outcome.kind !== 'ok' && sample.outcome.kind !== 'not-streaming')) return sample;
     const why = this.#check(decoded.text);
-    this.valid.set(sample.id, why === null);
     return why === null ? sample : { ...sample, outcome: { kind: 'invalid', message: why } };
   }
 
@@ -416,7 +428,6 @@ class RunRecord {
       plan: { ...this.#plan, ...this.#more },
       samples,
       clockErrors: this.#clockErrors,
-      valid: this.valid,
       serverView: this.#serverView,
       unrendered,
       stopped: this.stopped,

@@ -1,6 +1,6 @@
 /** Samples → report: windows, summaries, rates and verdict, as defined once in `sample.ts`, `statistics.ts` and `goodput.ts`. */
 import { detectDelivery, findCaveats, isWarm, type Caveat, type CaveatInput } from './caveats';
-import { attainment, verdict, type Validity } from './goodput';
+import { attainment, verdict } from './goodput';
 import type { ColdWarm, EndpointSummary, Environment, FromDue, PlanSummary, Report, ServerView, Summary } from './report';
 import { chunkGaps, completed, firstFrame, firstVisible, itl, lastStamp, prefillRate, readerStall, shiftSample, total, tpot, ttft, type Milliseconds, type OutcomeKind, type Sample, type TokenSource } from './sample';
 import { percentile, sorted, summarise, summarisePooled } from './statistics';
@@ -19,8 +19,6 @@ export interface ReportInput {
   readonly wall?: { readonly monotonic: Milliseconds; readonly epoch: Milliseconds };
   /** Errors of the canary's frames (ms), as measured; empty = not measured. */
   readonly clockErrors: readonly Milliseconds[];
-  /** Whether each answer passed `slo.valid`, by sample id. */
-  readonly valid?: Validity;
   readonly serverView?: ServerView | null;
   readonly unrendered?: readonly string[];
   readonly stopped?: CaveatInput['stopped'];
@@ -46,7 +44,7 @@ export function buildReport(input: ReportInput): Report {
   const end = windowEnd(measured);
   const delivery = detectDelivery(samples, endpoint);
   const summary = summaries(done, plan, delivery?.itlMeaningless === true);
-  const reached = attainment(measured, plan.slo, input.valid);
+  const reached = attainment(measured, plan.slo);
   const clockError = clockSummary(input.clockErrors);
   const caveats = [
     ...(input.extraCaveats ?? []),

@@ -284,6 +284,7 @@ export function verdictSentence(report: Report, samples: readonly Sample[] = rep
   const slo = `the ${plan.objective} SLO`;
   if (report.verdict === 'met') return `Meets ${slo}: ${outOf(reached.good, reached.due)} answers. ${numbersSentence(report)}`;
   if (report.verdict === 'missed') return `Misses ${slo}: ${missReason(report, samples)}.`;
+  if (report.caveats.some(({ kind }) => kind === 'client-bottleneck')) return `No verdict on ${slo}: this machine was the limit, not the server. ${outOf(reached.good, reached.due)} answers were within it. ${numbersSentence(report)}`;
   if (reached.good === reached.due) {
     const needed = answersToProve(plan.slo);
     return `${reached.due === 1 ? 'The one answer so far meets' : `All ${counted(reached.due, 'answer')} so far meet`} ${slo}${needed === null ? '' : `; ${count(needed)} would prove it`}. ${numbersSentence(report)}`;

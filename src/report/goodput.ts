@@ -12,9 +12,6 @@ export const sloPresets: Readonly<Record<'chat' | 'batch', Slo>> = {
   batch: { attainment: 0.95 },
 };
 
-/** Result of the answer checks, by sample id; made where the text is. A sample that is not in it was not checked. */
-export type Validity = ReadonlyMap<string, boolean>;
-
 /** p99 of one request's own gaps (ms), type 7; null with fewer than two deltas. */
 export function gapP99(s: Sample): Milliseconds | null {
   const gaps = chunkGaps(s);
@@ -22,10 +19,11 @@ export function gapP99(s: Sample): Milliseconds | null {
 }
 
 /**
- * The limits a request broke; empty for a good one, null when it failed before a limit could be asked.
+ * The limits a request broke; empty for a good one, null when it failed before a limit could be asked. An answer that failed its check
+ * (outcome `invalid`) broke `valid` only.
  * TPOT and gaps of *none* on an answer that came pass (too short to have a pace); first token, first visible token and total of *none* fail.
  */
-export function brokenLimits(s: Sample, slo: Slo, valid?: Validity): SloLimit[] | null {
+export function brokenLimits(s: Sample, slo: Slo): SloLimit[] | null {
   if (s.outcome.kind === 'invalid') return ['valid'];
   if (!completed(s)) return null;
   const broken: SloLimit[] = [];
@@ -37,13 +35,12 @@ export function brokenLimits(s: Sample, slo: Slo, valid?: Validity): SloLimit[] 
   judge('tpot', tpot(s), slo.tpot, 'passes');
   if (slo.gapP99 !== undefined) judge('gapP99', gapP99(s), slo.gapP99, 'passes');
   judge('total', total(s), slo.total, 'fails');
-  if (slo.valid !== undefined && valid?.get(s.id) === false) broken.push('valid');
   return broken;
 }
 
 /** True when the answer came and broke no limit. */
-export function isGood(s: Sample, slo: Slo, valid?: Validity): boolean {
-  return brokenLimits(s, slo, valid)?.length === 0;
+export function isGood(s: Sample, slo: Slo): boolean {
+  return brokenLimits(s, slo)?.length === 0;
 }
 
 /** Requests that count: measured and not cancelled by the user. Failures, time-outs and rejections are due and not good. */
@@ -60,10 +57,10 @@ export interface Attainment {
 }
 
 /** How many of the due requests were good; null when none was due. */
-export function attainment(samples: readonly Sample[], slo: Slo, valid?: Validity): Attainment | null {
+export function attainment(samples: readonly Sample[], slo: Slo): Attainment | null {
   const due = samples.filter(isDue);
   if (due.length === 0) return null;
-  const good = due.filter((s) => isGood(s, slo, valid)).length;
+  const good = due.filter((s) => isGood(s, slo)).length;
   return { good, due: due.length, share: good / due.length, ci95: wilson(good, due.length) };
 }
 
@@ -76,12 +73,12 @@ export function verdict(reached: Attainment | null, slo: Slo): Verdict | null {
 }
 
 /** Due requests that break each limit that is set; failures apart, as they broke none. */
-export function breaches(samples: readonly Sample[], slo: Slo, valid?: Validity): { readonly due: number; readonly failed: number; readonly by: ReadonlyMap<SloLimit, number> } {
+export function breaches(samples: readonly Sample[], slo: Slo): { readonly due: number; readonly failed: number; readonly by: ReadonlyMap<SloLimit, number> } {
   const due = samples.filter(isDue);
   const by = new Map<SloLimit, number>();
   let failed = 0;
   for (const s of due) {
-    const broken = brokenLimits(s, slo, valid);
+    const broken = brokenLimits(s, slo);
     if (broken === null) failed += 1;
     for (const limit of broken ?? []) by.set(limit, (by.get(limit) ?? 0) + 1);
   }

@@ -5,6 +5,7 @@ import type http from 'node:http';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { performance } from 'node:perf_hooks';
 import { createMemory, createReportFile, defaultNetwork, defaultProbeSettings, endpointFromUrl, PlanError, probe, type ProbeJob, type RunEvent } from '../../../src/probe/index';
 import { isReportProblem, parseReport, type Report } from '../../../src/report/report';
 import { recorderScript } from './builtRecorder';
@@ -234,6 +235,20 @@ describe('a probe', () => {
     const bad = endOf(await events(await job(url, { settings, slo: { valid: { pattern: '^no' }, attainment: 0.5 } }))).report;
     assert.deepEqual([good.attainment?.good, bad.attainment?.good], [2, 0]);
     assert.deepEqual([good.outcomes, bad.outcomes], [{ ok: 2 }, { invalid: 2 }]);
+  });
+
+  it('gives no verdict when this machine was the limit, and says so', async () => {
+    const before = performance.eventLoopUtilization();
+    const url = await chatServer();
+    const list = await events(await job(url, { settings: { ...defaultProbeSettings, requests: 2 } }), never, ({ type }) => {
+      // Whoever shows the events keeps the thread busy.
+      if (type === 'sample') while (performance.eventLoopUtilization(before).utilization < 0.96);
+    });
+    const { report } = endOf(list);
+    assert.deepEqual(report.outcomes, { ok: 2 });
+    assert.equal(report.verdict, null);
+    const caveat = report.caveats.find(({ kind }) => kind === 'client-bottleneck');
+    assert.match(caveat?.kind === 'client-bottleneck' ? caveat.detail : '', /event loop was busy (8|9)\d of 100/);
   });
 
   it('ends with what it has when cancelled, and closes its sockets', async () => {

@@ -83,6 +83,12 @@ describe('the verdict in words', () => {
     assert.deepEqual([one.verdict, verdictShort(one.verdict), verdictIcon(one)], ['unclear', 'SLO unclear', 'queued']);
   });
 
+  it('is refused when the client was the limit, however good the answers look', () => {
+    const report = makeReport(good(80), { plan: { slo }, clientBottleneck: 'its stamps were 60 ms late at p99' });
+    assert.equal(verdictSentence(report), 'No verdict on the chat SLO: this machine was the limit, not the server. 80 of 80 answers were within it. First token 212 ms (p99 212), then 31.3 tokens/s.');
+    assert.deepEqual([report.verdict, verdictShort(report.verdict)], [null, 'no verdict']);
+  });
+
   it('puts throughput first for a batch', () => {
     const report = makeReport(good(80), { plan: { objective: 'batch', slo: { attainment: 0.95 } }, endpoint: { gpu: { name: 'H200', pricePerHour: 4, count: 1 } } });
     assert.match(verdictSentence(report), /^Meets the batch SLO: 80 of 80 answers\. 29\.9 tokens\/s in all, [\d\u202F]+ tokens per USD; an answer takes 1\u202F140 ms \(p99 1\u202F140\)\.$/);

@@ -17,7 +17,7 @@ interface Flag {
 const flags: Readonly<Record<string, Flag>> = {
   port: { takes: 'P', help: 'port on this machine (a free one)' },
   host: { takes: 'H', help: '127.0.0.1, ::1 or localhost (127.0.0.1)' },
-  face: { takes: 'NAME', help: `which server to look like: ${faceNames.join(', ')} (vllm)` },
+  face: { takes: 'NAME', help: `which server to look like: ${faceNames.join(', ')} (vllm); anthropic, bedrock and openai with a model from gpt-5.6 on cache at breakpoints only` },
   model: { takes: 'M', help: `${models.map(({ name }) => name).join(', ')} (llama-3.1-8b)` },
   gpu: { takes: 'G', help: `${gpus.map(({ name }) => name).join(', ')} (h200)` },
   tp: { takes: 'N', help: 'GPUs the model is split over (1)' },

@@ -325,8 +325,10 @@ function sentencesOf(result: Omit<PrefixResult, 'sentences' | 'verdict'>, { plan
   if (states.includes('less')) out.push('Less than predicted: another replica answered (try --affinity), the blocks were evicted, or something changes that stands before the prompt (a date in the chat template, other tools).');
   if (states.includes('more')) out.push('More than predicted: the server follows another rule (firstToken.endpoints › cache, --rule), or its own system prompt comes first.');
   if (coldHits !== null && coldHits.hits > 0) out.push(`${outOf(coldHits.hits, coldHits.of)} requests that were made cold hit the cache all the same (up to ${counted(coldHits.most, 'token')}): what makes a request new is ignored, so their TTFT is not a cold one.`);
-  if (affinity !== null) out.push(affinitySentence(affinity));
-  if (expiry !== null && expiry.length > 0) out.push(expirySentence(expiry));
+  const warm = row('warm');
+  const cacheable = (warm?.served?.p50 ?? warm?.predicted?.tokens ?? Infinity) > templateTokens;
+  if (affinity !== null) out.push(affinitySentence(affinity, cacheable));
+  if (expiry !== null && expiry.length > 0) out.push(expirySentence(expiry, cacheable));
   const lost = rows.reduce((total, { failed }) => total + failed, 0);
   if (lost > 0) out.push(`${counted(lost, 'request')} of ${count(3 * planned.pairs.length)} failed and stand in no row.`);
   return out;
@@ -353,14 +355,16 @@ function gainSentence(gain: NonNullable<PrefixResult['gain']>, n: number): strin
   return `The same prompt once more begins ${ms(Math.abs(gain.ms))} ${gain.ms >= 0 ? 'sooner' : 'later'} than cold (95 % between ${ms(gain.low)} and ${ms(gain.high)}, ${counted(n, 'pair')})${sure ? '' : '; with so few pairs, or so short a prompt, that may be chance'}.`;
 }
 
-function affinitySentence({ attempts, hits, of }: NonNullable<PrefixResult['affinity']>): string {
+function affinitySentence({ attempts, hits, of }: NonNullable<PrefixResult['affinity']>, cacheable: boolean): string {
+  if (!cacheable && hits === 0) return 'Affinity: nothing of this prompt is kept in the cache, so a repeat has nothing to hit.';
   if (of === 0) return 'Affinity: the server does not say what it served from its cache.';
   const list = attempts.map((cached, i) => `${i + 1}: ${cached === null ? '?' : count(cached)}`).join(', ');
   const meaning = hits === of ? 'every repeat found its prefix' : 'some repeats went to a replica that had not seen the prefix: route by prefix or session';
   return `Affinity: ${outOf(hits, of)} repeats of one prefix hit, ${meaning} (cached tokens by attempt: ${list}).`;
 }
 
-function expirySentence(expiry: NonNullable<PrefixResult['expiry']>): string {
+function expirySentence(expiry: NonNullable<PrefixResult['expiry']>, cacheable: boolean): string {
+  if (!cacheable && expiry.every(({ cached }) => cached !== null && cached <= templateTokens)) return 'Expiry: nothing of this prompt is kept in the cache, so nothing can expire.';
   const list = expiry.map(({ seconds, cached }) => `${digits(seconds)} s: ${cached === null ? 'not told' : counted(cached, 'token')}`).join(', ');
   if (expiry.every(({ cached }) => cached === null)) return `Expiry: the answers do not say what was cached; TTFT after a wait of ${expiry.map(({ seconds, ttft: wait }) => `${digits(seconds)} s: ${wait === null ? 'none' : ms(wait)}`).join(', ')}.`;
   const gone = expiry.find(({ cached }) => cached !== null && cached <= templateTokens);

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { dialects } from '../../../src/probe/dialect';
+import { askFor, dialects } from '../../../src/probe/dialect';
 import type { CacheDiagnosis, DialectId, RequestInput } from '../../../src/probe/dialect/dialect';
 import { salted } from '../../../src/probe/plan';
+import { refusedField } from '../../../src/probe/serverError';
 import { requestPrompt } from '../../../src/prompt/requestPrompt';
 import type { ChatPrompt } from '../../../src/prompt/prompt';
 import { decodeText } from './streams';
@@ -89,6 +90,16 @@ describe('dialects: the provider’s cache diagnostics', () => {
     const general = dialects.anthropic.request({ ...input, ask: new Set(['diagnostics']), compareWith: 'msg_1' });
     assert.equal(general.headers['anthropic-beta'], 'a-1');
     assert.deepEqual((JSON.parse(general.body) as Record<string, unknown>)['diagnostics'], { previous_message_id: 'msg_1' });
+  });
+
+  it('Anthropic: a refusal of the beta name drops the header alone, one of the field drops the field', () => {
+    const refused = (message: string) => refusedField(400, JSON.stringify({ type: 'error', error: { type: 'invalid_request_error', message } }), dialects.anthropic.optional);
+    assert.equal(refused('Unexpected value(s) `cache-diagnosis-2026-04-07` for the `anthropic-beta` header.'), 'cache-diagnosis-2026-04-07');
+    assert.equal(refused('diagnostics: Extra inputs are not permitted'), 'diagnostics');
+    const left = (name: string) => [...askFor(dialects.anthropic, { url: 'https://api.anthropic.com', server: null, refused: new Set([name]), fixedLength: true, diagnosing: true })];
+    assert.deepEqual(left('cache-diagnosis-2026-04-07'), ['diagnostics']);
+    assert.deepEqual(left('none').length, 2);
+    assert.deepEqual([...askFor(dialects.anthropic, { url: 'https://api.anthropic.com', server: null, refused: new Set(), fixedLength: true })], [], 'a probe asks for none of it');
   });
 
   const event = (value: object): string => `data: ${JSON.stringify(value)}\n\n`;

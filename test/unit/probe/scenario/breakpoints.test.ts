@@ -99,6 +99,12 @@ describe('a proof where only breakpoints are cached', () => {
     assert.ok((await at(42)) > 1024, 'some 1,126 tokens, of which a guess by the text knows 879');
   });
 
+  it('Anthropic: without a marker there is nothing to hit or to expire, and that is what is said', async () => {
+    const { result } = await prove(anthropic, file(request({})), { pairs: 1, affinity: 3, expiry: [60] });
+    assert.deepEqual([result.affinity?.hits, result.affinity?.of], [0, 2]);
+    for (const words of [/^Affinity: nothing of this prompt is kept/, /^Expiry: nothing of this prompt is kept/]) assert.ok(result.sentences.some((sentence) => words.test(sentence)), String(words));
+  });
+
   it('Anthropic: what is refused there is refused here', async () => {
     const system = Array.from({ length: 5 }, (_, i) => ({ type: 'text', text: `Part ${i}.`, ...mark() }));
     const { result, samples } = await prove(anthropic, file({ ...request({}), system }), { pairs: 1 });

@@ -96,6 +96,8 @@ export interface LiteralSpan extends Place {
 export interface Reference {
   /** Dotted path as written, without sigils: `customer.firstName`, `time.now`, `datetime.now`. */
   readonly path: string;
+  /** What a person would call it, where that is not the path (the command line that is run). */
+  readonly label?: string;
   /** True when the grammar certainly calls a function here. */
   readonly call: boolean;
   /** Constant string arguments of the call, in order (format strings). */

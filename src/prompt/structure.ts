@@ -152,10 +152,9 @@ function sizeFindings(prompt: Prompt, pieces: readonly Piece[], report: PrefixRe
   const { common, reuse, end } = report.sameVariant;
   const minimum = minimumOf(report.rule, report.model);
   const marked = pieces.some((piece) => piece.kind === 'mark');
-  const place = end ?? { start: prompt.start, end: prompt.start };
+  const place = pieces.find((piece) => piece.kind === 'mark') ?? end ?? { start: prompt.start, end: prompt.start };
   if (reuse.bound === 'minimum' && marked && common >= minimum.tokens) {
-    const mark = pieces.find((piece) => piece.kind === 'mark') ?? place;
-    return [finding('under-minimum', 'hint', mark, `On ${report.rule.name} ${reuse.why}: nothing is cached. Set the marker behind more static text.`, common)];
+    return [finding('under-minimum', 'hint', place, `On ${report.rule.name} ${reuse.why}: nothing is cached. Set the marker behind more static text.`, common)];
   }
   if (reuse.bound === 'minimum' && (marked || (!report.allStatic && common >= threshold))) {
     return [finding('under-minimum', 'hint', place, `The static part has ${grouped.format(common)} tokens, under the minimum of ${minimum.about ? 'about ' : ''}${grouped.format(minimum.tokens)} on ${report.rule.name}: it is not cached.`, common)];

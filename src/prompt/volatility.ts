@@ -351,7 +351,7 @@ class Judge {
     if (called === 'silent') return constant('literal', 'The call adds nothing of its own.', path);
     const macro = this.prompt.macros[path];
     if (macro !== undefined) return this.macroValue(macro);
-    if (called !== null) return { volatility: called.volatility, evidence: 'call', strength: called.strength === 'certain' ? 'certain' : called.strength, name: path, reason: `\`${path}\` ${called.reason}.` };
+    if (called !== null) return { volatility: called.volatility, evidence: 'call', strength: called.strength === 'certain' ? 'certain' : called.strength, name: reference.label ?? path, reason: `\`${reference.label ?? path}\` ${called.reason}.` };
     const at = path.lastIndexOf('.');
     const method = path.slice(at + 1);
     const object = path.slice(0, Math.max(0, at)).replace(/\(\)$/, '');

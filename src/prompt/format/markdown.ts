@@ -63,7 +63,7 @@ function memorySpans(text: string, context: TemplateContext): Span[] {
 
 function expansion(text: string, start: number, end: number, command: string | null): ExpressionSpan {
   const source = text.slice(start, end);
-  const references = command === null ? [{ path: 'arguments', call: false, strings: [] }] : [{ path: 'subprocess.run', call: true, strings: [] }];
+  const references = command === null ? [{ path: 'arguments', call: false, strings: [] }] : [{ path: 'subprocess.run', label: command, call: true, strings: [] }];
   return { kind: 'expression', start, end, source, name: command ?? source, references, filters: [], clockFormat: null, constant: null, literals: [], macro: null, output: true };
 }
 

@@ -44,8 +44,14 @@ export type TestParts = ReturnType<typeof compose> & { readonly context: vscode.
 export function startEditor(context: vscode.ExtensionContext): EditorApi {
   const parts = compose(context);
   // `npm start` opens the checkout under development with the panel filled.
-  if (context.extensionMode === vscode.ExtensionMode.Development && process.env['FIRST_TOKEN_TRY_DEMO'] === '1') void vscode.commands.executeCommand(commandIds.tryDemo);
+  if (context.extensionMode === vscode.ExtensionMode.Development && process.env['FIRST_TOKEN_TRY_DEMO'] === '1') void showDemo(context.extension.id);
   return context.extensionMode === vscode.ExtensionMode.Test ? { apiVersion: 1, parts: { ...parts, context } } : { apiVersion: 1 };
+}
+
+/** The demo, with the walkthrough behind its panel: opened first, since the editor ticks only steps that are done after it has read the walkthrough. */
+async function showDemo(extension: string): Promise<void> {
+  await vscode.commands.executeCommand('workbench.action.openWalkthrough', `${extension}#start`, false).then(undefined, () => undefined);
+  await vscode.commands.executeCommand(commandIds.tryDemo);
 }
 
 function compose(context: vscode.ExtensionContext) {

@@ -11,11 +11,11 @@ export const root = path.resolve(import.meta.dirname, '../..');
  * Opens a workbench on `folder` (made when null). `vsix` installs a package, else the checkout is loaded as an extension under
  * development. Close it at the end.
  */
-export async function openWorkbench({ editor = 'minimum', vsix = null, folder = null, settings = {}, viewport = { width: 1280, height: 900 }, openFile = null } = {}) {
+export async function openWorkbench({ editor = 'minimum', vsix = null, folder = null, settings = {}, viewport = { width: 1280, height: 900 }, openFile = null, env = {} } = {}) {
   const data = mkdtempSync(path.join(os.tmpdir(), 'first-token-ui-'));
   const workspace = folder ?? path.join(data, 'workspace');
   mkdirSync(workspace, { recursive: true });
-  const server = await startServer({ editor, dataFolder: path.join(data, 'server'), vsix, settings });
+  const server = await startServer({ editor, dataFolder: path.join(data, 'server'), vsix, settings, env });
   const browser = await launchBrowser();
   const context = await browser.newContext({ viewport, permissions: ['clipboard-read', 'clipboard-write'] });
   const page = await context.newPage();

@@ -16,7 +16,7 @@ import { createPrefixDocuments, sourceOf } from './prefixDocuments';
 import { createPrefixLenses } from './prefixLenses';
 import type { JudgeBy } from './prefixMessages';
 import { coldPrefillRate, createPrefixProofs } from './prefixProofs';
-import { chooseProof, proofOf, startProof } from './prefixProving';
+import { proofOf } from './prefixProofLens';
 import { createPrefixTree } from './prefixTree';
 import { createPrefixWorker } from './prefixWorker';
 import type { Probing } from './probing';
@@ -124,11 +124,15 @@ export function createPrefix(parts: PrefixParts) {
 
   const handlers: Pick<CommandHandlers, PrefixCommand> = {
     async prove(argument) {
-      return await startProof(await documentFor(argument), { probing: parts.probing, worker, judge });
+      const document = await documentFor(argument);
+      const { startProof } = await import('./prefixProving');
+      return await startProof(document, { probing: parts.probing, worker, judge, source: sourceOf(document) });
     },
     async proveMore(argument) {
       const document = await documentFor(argument);
-      return await startProof(document, { probing: parts.probing, worker, judge }, await chooseProof(dialogs));
+      const { chooseProof, startProof } = await import('./prefixProving');
+      const shape = await chooseProof(dialogs);
+      return await startProof(document, { probing: parts.probing, worker, judge, source: sourceOf(document) }, shape);
     },
     selectCacheRule: (argument) => selectRule(typeof argument === 'string' ? argument : null),
     compareRenders: async (argument) => await compare.renders(await documentFor(argument)),

@@ -1,13 +1,11 @@
+/** Starting a proof. A bundle of its own, loaded with the first one. */
 import * as vscode from 'vscode';
-import type { PrefixResult, PrefixRow, Scenario } from '../probe/index';
+import type { Scenario } from '../probe/index';
 import type { RuleArithmetic } from '../prompt/proofPair';
-import { count } from '../report/format';
 import type { Report } from '../report/report';
 import { answered, type Dialogs } from './dialogs';
 import { Cancelled } from './failure';
-import { sourceOf } from './prefixDocuments';
-import type { JudgeBy, ProofPrompts } from './prefixMessages';
-import type { PrefixProof } from './prefixProofs';
+import type { JudgeBy, ProofPrompts, SourceText } from './prefixMessages';
 import type { PrefixWorker } from './prefixWorker';
 import type { Probing } from './probing';
 
@@ -52,9 +50,8 @@ function secondsIn(text: string): readonly number[] | null {
 }
 
 /** Proves what the endpoint serves of a document: rendered in the analysis thread, sent like any probe. */
-export async function startProof(document: vscode.TextDocument, parts: { readonly worker: PrefixWorker; readonly judge: () => JudgeBy; readonly probing: Probing }, shape: ProofShape = plainProof): Promise<Report> {
-  const { worker, probing } = parts;
-  const source = sourceOf(document);
+export async function startProof(document: vscode.TextDocument, parts: { readonly worker: PrefixWorker; readonly judge: () => JudgeBy; readonly probing: Probing; readonly source: SourceText }, shape: ProofShape = plainProof): Promise<Report> {
+  const { worker, probing, source } = parts;
   return await probing.experiment(document, {
     requests: requestsOf(shape),
     scenario: async (engine, job, signal): Promise<Scenario<unknown>> => {
@@ -90,19 +87,4 @@ function arithmetic({ rule, block, tell, byTokens }: ProofPrompts, judge: JudgeB
     ofTokens: byTokens ? (total: number, common: number) => worker.ask({ type: 'predict', judge, of: { total, common } }) : null,
     ofBodies: (first: Body, second: Body, ends?: Parameters<RuleArithmetic['ofBodies']>[2]) => worker.ask({ type: 'predict', judge, of: { first, second, ...(ends ? { ends } : {}) } }),
   };
-}
-
-/** The lens of a proof, from its report; null when the report is none or nothing was told. */
-export function proofOf(report: Report, textHash: string): PrefixProof | null {
-  if (report.scenario?.name !== 'prefix') return null;
-  const result = report.scenario.result as PrefixResult | null;
-  const changed = result?.rows.find(({ kind }) => kind === 'changed');
-  if (!result || !changed?.served) return null;
-  return { reportId: report.id, at: report.createdAt, textHash, lens: lensOf(changed, report.endpoint.name), tooltip: [result.verdict, ...result.sentences].join('\n') };
-}
-
-function lensOf({ served, predicted, promptTokens }: PrefixRow, endpoint: string): string {
-  const of = promptTokens === null ? '' : vscode.l10n.t(' of {0}', count(promptTokens));
-  const guess = predicted === null ? '' : vscode.l10n.t(', predicted {0}', count(predicted.tokens));
-  return vscode.l10n.t('Served: {0}{1} tokens on {2}{3}', count(served?.p50 ?? 0), of, endpoint, guess);
 }

@@ -12,6 +12,7 @@ interface Tile {
   readonly value: HTMLElement;
   readonly beside: HTMLElement;
   readonly below: HTMLElement;
+  readonly dots: HTMLElement;
   readonly canvas: HTMLCanvasElement;
 }
 
@@ -52,10 +53,14 @@ export class KeyNumbers {
       const number = this.#numbers[i];
       // While a run starts the places are kept, so that nothing below moves when the first number comes.
       show(tile.element, number !== undefined || (run.live && i < expected.length));
-      setText(tile.label, number?.label ?? expected[i] ?? '');
+      setText(tile.label, number?.label ?? expected[i]?.label ?? '');
       setValue(tile.value, number?.value ?? '–');
       setText(tile.beside, number?.beside ?? '');
       setText(tile.below, number === undefined ? ' ' : below(number));
+      // A rate of the whole run has no dots, and alone in its row no room for them.
+      const dotted = number === undefined ? expected[i]?.dotted === true : number.whisker !== null;
+      show(tile.dots, dotted);
+      show(tile.below, dotted);
       tile.element.title = number?.definition ?? '';
       tile.canvas.classList.toggle('blank', number === undefined || number.dots.length === 0);
     });
@@ -75,15 +80,18 @@ export class KeyNumbers {
   }
 }
 
+const latency = (id: 'ttft' | 'tpot' | 'total') => ({ label: metricWords[id].label, dotted: true });
+const rate = (label: string) => ({ label, dotted: false });
 /** What the places are kept for until the first numbers come. */
 const awaited = {
-  chat: [metricWords.ttft.label, metricWords.tpot.label, 'Goodput'],
-  batch: ['Throughput', metricWords.total.label, metricWords.tpot.label],
+  chat: [latency('ttft'), latency('tpot'), rate('Goodput')],
+  batch: [rate('Throughput'), latency('total'), latency('tpot')],
 };
 
 function createTile(): Tile {
-  const parts = { label: el('dt'), value: el('span', { class: 'value' }), beside: el('span', { class: 'beside' }), below: el('dd', { class: 'below' }), canvas: el('canvas', { 'aria-hidden': 'true' }) };
-  return { ...parts, element: el('div', { class: 'key-number' }, parts.label, el('dd', { class: 'large' }, parts.value, parts.beside), el('dd', { class: 'dots' }, parts.canvas), parts.below) };
+  const canvas = el('canvas', { 'aria-hidden': 'true' });
+  const parts = { label: el('dt'), value: el('span', { class: 'value' }), beside: el('span', { class: 'beside' }), dots: el('dd', { class: 'dots' }, canvas), below: el('dd', { class: 'below' }), canvas };
+  return { ...parts, element: el('div', { class: 'key-number' }, parts.label, el('dd', { class: 'large' }, parts.value, parts.beside), parts.dots, parts.below) };
 }
 
 function below(number: KeyNumber): string {

@@ -56,7 +56,7 @@ export class TimelineController extends CanvasController<TimelineScene> {
   protected override paint(ctx: CanvasRenderingContext2D, area: Chart['chartArea'], scene: TimelineScene): void {
     const width = Math.max(1, Math.floor(area.width));
     if (this.#columns.width !== width) this.#columns = createColumns(width);
-    const brush = new Brush(ctx, area, scene, this.#columns);
+    const brush = new Brush(ctx, area, scene, this.#columns, this.chart.currentDevicePixelRatio);
     brush.rows();
     brush.lane();
     brush.gauges();
@@ -74,10 +74,12 @@ class Brush {
   readonly #scene: TimelineScene;
   readonly #theme: Theme;
   readonly #columns: Columns;
+  readonly #ratio: number;
   #tickWidth = 1;
 
-  constructor(ctx: CanvasRenderingContext2D, area: Chart['chartArea'], scene: TimelineScene, columns: Columns) {
+  constructor(ctx: CanvasRenderingContext2D, area: Chart['chartArea'], scene: TimelineScene, columns: Columns, ratio: number) {
     this.#ctx = ctx;
+    this.#ratio = ratio;
     this.#left = area.left;
     this.#top = area.top;
     this.#bottom = area.bottom;
@@ -195,18 +197,22 @@ class Brush {
     this.#tickSeries(this.#columns.answer, this.#theme.answer, top + height * 0.14, height * 0.72);
   }
 
-  /** Neighbouring columns become one rectangle on whole pixels. */
+  /** Neighbouring columns become one rectangle on whole pixels of the screen: between two of them a tick would have another colour than its neighbour. */
   #tickSeries(counts: Uint16Array, color: string, y: number, height: number): void {
     const ctx = this.#ctx;
     ctx.fillStyle = color;
+    const ratio = this.#ratio;
+    const snapped = (value: number): number => Math.round(value * ratio) / ratio;
     const left = Math.round(this.#left);
-    const top = Math.round(y);
-    const tall = Math.round(height);
+    const top = snapped(y);
+    const tall = snapped(height);
+    const thin = Math.max(1, Math.round(this.#tickWidth * ratio)) / ratio;
     for (let column = 0; column < counts.length; column += 1) {
       if (counts[column] === 0) continue;
       let run = column + 1;
       while (run < counts.length && counts[run] !== 0) run += 1;
-      ctx.fillRect(left + column, top, Math.max(run - column, this.#tickWidth), tall);
+      const from = snapped(left + column);
+      ctx.fillRect(from, top, run - column <= this.#tickWidth ? thin : snapped(left + run) - from, tall);
       column = run;
     }
   }

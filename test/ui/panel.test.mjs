@@ -72,6 +72,33 @@ describe(`panel${browserPath ? '' : ' (skipped: no Chromium; set CHROMIUM or ins
     assert.equal(rows.length, Object.values(report.summary).filter(Boolean).length);
   });
 
+  it('paints all ticks of a kind in one colour, also on a screen whose pixels are no whole ones of the page', async () => {
+    for (const scale of [1, 1.1, 1.25, 1.5, 2]) {
+      const report = await show({ page: { theme: 'light', scale, width: 1001 } });
+      const row = report.samples.findIndex(({ id }) => id === 's4');
+      const strengths = await panel.page.evaluate((at) => {
+        const canvas = document.querySelector('.plot canvas');
+        const { data } = canvas.getContext('2d').getImageData(0, Math.round(at * devicePixelRatio), canvas.width, 1);
+        const found = new Set();
+        // Of the answer's blue only: every pixel of it is whole.
+        for (let i = 0; i < data.length; i += 4) if (data[i] < 8 && data[i + 2] > 190 && data[i + 3] > 0) found.add(data[i + 3]);
+        return [...found];
+      }, 2 + row * 20 + 10);
+      assert.deepEqual(strengths, [255], `at ${scale}`);
+      await panel.close();
+    }
+    panel = undefined;
+  });
+
+  it('keeps no empty place for dots under a rate that has a row of its own', async () => {
+    await show({ samples: makeSamples({ reasoning: 0 }), page: { width: 380 } });
+    const gap = await panel.page.evaluate(() => {
+      const bottom = Math.max(...[...document.querySelectorAll('.key-number :is(dt, span, dd.below)')].filter((part) => part.textContent.trim() !== '' && part.checkVisibility()).map((part) => part.getBoundingClientRect().bottom));
+      return [...document.querySelectorAll('h2')].find((title) => title.textContent === 'Time line').getBoundingClientRect().top - bottom;
+    });
+    assert.ok(gap < 45, `${gap} px`);
+  });
+
   it('reads a gap under the pointer, and opens its frame on a click', async () => {
     const report = await show();
     const stalled = report.samples.find((sample) => sample.id === 's4');

@@ -149,6 +149,17 @@ describe('tokens counted by the endpoint', () => {
     await counted(document);
   });
 
+  it('are not asked of an address that the user has not allowed requests to', async () => {
+    await use({ price: { currency: 'EUR', inputPerMillion: 1 } });
+    const { endpoints } = await parts();
+    assert.equal(endpoints.selected()?.endpoint.price?.inputPerMillion, 1, 'a priced endpoint is asked about first, even on loopback');
+    const document = await openFile('priced.prompty', sample('support-fixed.prompty'));
+    await viewOf(document);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    assert.deepEqual(server.asked, []);
+    assert.equal((await viewOf(document)).source, 'o200k');
+  });
+
   it('are asked of a provider’s API only with "endpoint"', async () => {
     server.answers.provider = true;
     await use({ api: 'anthropic', model: 'claude-x' });

@@ -19,7 +19,7 @@ describe('Restricted Mode', () => {
   });
 
   it('sends no request, not even to an endpoint of the user', async () => {
-    const { settings, runs } = await parts();
+    const { settings, runs, prefix } = await parts();
     let requests = 0;
     const server = createServer((_request, response) => {
       requests += 1;
@@ -32,6 +32,9 @@ describe('Restricted Mode', () => {
     try {
       await until(() => settings().endpoints.length === 1, 'the endpoint');
       const document = await openFile('a.prompt.md', 'Say hello.');
+      // In a trusted folder its tokens would be counted there now.
+      assert.ok(await prefix.documents.ready(document));
+      await new Promise((resolve) => setTimeout(resolve, 500));
       await vscode.commands.executeCommand('firstToken.probePrompt', document.uri);
       await vscode.commands.executeCommand('firstToken.spotCheck', 'mine');
       await vscode.commands.executeCommand('firstToken.tryDemo');

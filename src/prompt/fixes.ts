@@ -282,6 +282,10 @@ interface CommentStyle {
   /** A comment line for the whole file, and where it goes. */
   readonly line: (text: string) => string;
   readonly top: (text: string) => number;
+  /** True in YAML, where a comment may follow a value or the header of a block. */
+  readonly behind?: boolean;
+  /** True when the inline comment is text to its host and is sent. */
+  readonly sent?: boolean;
 }
 
 const start = (text: string) => (text.startsWith('\ufeff') ? 1 : 0);
@@ -290,7 +294,7 @@ const hash = (text: string) => `# ${text}\n`;
 const html = (text: string) => `<!-- ${text} -->`;
 const jinja: CommentStyle = { inline: (text) => `{# ${text} #}`, line: (text) => `{# ${text} -#}\n`, top: start };
 const handlebars: CommentStyle = { inline: (text) => `{{! ${text} }}`, line: (text) => `{{! ${text} }}\n`, top: start };
-const hashTop: CommentStyle = { inline: null, line: hash, top: start };
+const hashTop: CommentStyle = { inline: null, line: hash, top: start, behind: true };
 const frontMatter = (text: string) => afterFence(text) > start(text);
 
 /** Comments by format; null where a file of that kind has none. */
@@ -322,10 +326,11 @@ function commentStyle(file: PromptFile): CommentStyle | null {
       return { inline: jinja.inline, line: (text) => `// ${text}\n`, top: start };
     case 'markdown':
     case 'claude-markdown': {
-      if (frontMatter(file.text)) return { inline: null, line: hash, top: afterFence };
+      const stripped = /claude(?:\.local)?\.md$/i.test(file.path);
+      if (frontMatter(file.text)) return { inline: html, sent: !stripped, line: hash, top: afterFence };
       // CLAUDE.md loses its comments on loading; a command or skill would send them, but not its front matter.
-      const fenced = file.format === 'claude-markdown' && !/claude(?:\.local)?\.md$/i.test(file.path);
-      return { inline: null, line: fenced ? (text) => `---\n# ${text}\n---\n` : (text) => `${html(text)}\n`, top: start };
+      const fenced = file.format === 'claude-markdown' && !stripped;
+      return { inline: html, sent: !stripped, line: fenced ? (text) => `---\n# ${text}\n---\n` : (text) => `${html(text)}\n`, top: start };
     }
     case 'poml':
       return { inline: html, line: (text) => `${html(text)}\n`, top: start };
@@ -340,13 +345,37 @@ function commentStyle(file: PromptFile): CommentStyle | null {
   }
 }
 
+/** A comment behind the place, or where none can stand inside a string or block: at its head. */
+function ignoreHere(file: PromptFile, place: Place, style: CommentStyle, pragma: string): TextEdit | null {
+  const { text } = file;
+  if (style.inline !== null) return { start: place.end, end: place.end, text: style.inline(pragma) };
+  const spans = file.prompts.flatMap(({ parts }) => parts).find((part) => (part.spans[0]?.start ?? Infinity) <= place.start && place.end <= (part.spans.at(-1)?.end ?? 0))?.spans;
+  const [from, to] = [spans?.[0]?.start, spans?.at(-1)?.end];
+  if (from === undefined || to === undefined) return null;
+  const lineStart = text.lastIndexOf('\n', from - 1) + 1;
+  const lineEnd = (offset: number) => {
+    const end = text.indexOf('\n', offset);
+    return end < 0 ? text.length : text[end - 1] === '\r' ? end - 1 : end;
+  };
+  if (style.behind) {
+    const header = /[|>][-+\d]*[ \t]*\r?\n\s*$/.exec(text.slice(0, from));
+    const single = !/[\r\n]/.test(text.slice(from, to).trimEnd());
+    const at = header !== null ? lineEnd(header.index) : single ? lineEnd(from) : null;
+    // On one line a value may be followed by more of a flow list or map, where a comment would swallow it.
+    if (at !== null && (header !== null || /^["']?[ \t]*$/.test(text.slice(Math.min(to, at), at)))) return { start: at, end: at, text: ` # ${pragma}` };
+  }
+  const indent = /^[ \t]*/.exec(text.slice(lineStart))?.[0] ?? '';
+  return { start: lineStart, end: lineStart, text: `${indent}${style.line(pragma)}` };
+}
+
 /** Fixes that silence a finding by a pragma in the file's own comments: here, this code in the file, everything in the file. */
 export function ignoreFixes(file: PromptFile, place: Place, code: string | null): readonly Fix[] {
   const style = commentStyle(file);
   if (style === null) return [];
   const top = style.top(file.text);
   const atTop = (pragma: string) => [{ start: top, end: top, text: style.line(pragma) }];
-  const here = style.inline === null ? [] : [editFix('ignore', 'Ignore here', file.text, [{ start: place.end, end: place.end, text: style.inline(`first-token: ignore-line${code === null ? '' : ` ${code}`}`) }])];
+  const edit = ignoreHere(file, place, style, `first-token: ignore-line${code === null ? '' : ` ${code}`}`);
+  const here = edit === null ? [] : [editFix('ignore', style.sent === true ? 'Ignore here (the comment is sent with the prompt)' : 'Ignore here', file.text, [edit])];
   const rule = code === null ? [] : [editFix('ignore', `Ignore ${code} in this file`, file.text, atTop(`first-token: ignore ${code}`))];
   return [...here, ...rule, editFix('ignore', 'Ignore this file', file.text, atTop('first-token: off'))];
 }

@@ -285,7 +285,7 @@ function applyPragmas(findings: readonly Finding[], pragmas: readonly Pragma[]):
   return findings.filter(
     (f) =>
       !pragmas.some(
-        (p) => (p.pragma === 'ignore' && p.code === f.code) || (p.pragma === 'ignore-line' && (p.line === f.line || p.line === f.line - 1) && (p.code === null || p.code === f.code)),
+        (p) => (p.pragma === 'ignore' && p.code === f.code) || (p.pragma === 'ignore-line' && p.line <= f.line && f.line <= p.last && (p.code === null || p.code === f.code)),
       ),
   );
 }

@@ -269,7 +269,14 @@ export type Pragma = Place &
   (
     | { readonly pragma: 'off' }
     | { readonly pragma: 'ignore'; readonly code: string }
-    | { readonly pragma: 'ignore-line'; readonly line: number; readonly code: string | null }
+    | {
+        readonly pragma: 'ignore-line';
+        /** The line it stands on; it holds for this one and the ones up to `last`. */
+        readonly line: number;
+        /** The next line, or the last of the string or block that begins there where no comment can stand inside of it. */
+        readonly last: number;
+        readonly code: string | null;
+      }
     | { readonly pragma: 'variable'; readonly name: string; readonly volatility: Volatility }
   );
 

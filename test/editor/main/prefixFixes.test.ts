@@ -62,6 +62,26 @@ const cases: readonly Case[] = [
       assert.deepEqual(view.lenses, []);
     },
   },
+  ...(
+    [
+      ['ignore-here.prompt.yml', `messages:\n  - role: system\n    content: |\n      Hello.\n      It is {{current_time}}.\n${rules.replace(/^(?=.)/gm, '      ')}\n  - role: user\n    content: "{{question}}"\n`, '{{current_time}}', /content: \| # first-token: ignore-line clock\n {6}Hello/],
+      ['ignore_here_prompt.py', `from datetime import datetime\n\nPROMPT = f"""Hello.\nIt is {datetime.now()}.\n${rules}"""\n`, '{datetime.now()}', /\n# first-token: ignore-line clock\nPROMPT = f"""Hello/],
+      ['ignore_here_prompt.ts', `export const prompt = \`Hello.\nIt is \${new Date()}.\n${rules}\`;\n`, '${new Date()}', /^\/\/ first-token: ignore-line clock\nexport const prompt/],
+      ['.claude/commands/ignore-here.md', `It is !\`date\`.\n${rules}`, '!`date`', /!`date`<!-- first-token: ignore-line command -->\.\n/],
+    ] as const
+  ).map(
+    ([name, text, at, after]): Case => ({
+      name,
+      text,
+      at,
+      title: name.endsWith('.md') ? /^Ignore here \(the comment is sent with the prompt\)$/ : /^Ignore here$/,
+      then: (changed, view) => {
+        assert.match(changed, after);
+        assert.ok(!view.findings.some(({ code }) => code === 'clock' || code === 'command'), name);
+        assert.deepEqual(view.lenses, [], name);
+      },
+    }),
+  ),
   {
     name: 'ignore-code.prompty',
     text: prompty('It is {{current_time}}.\n'),
@@ -116,7 +136,7 @@ describe('quick fixes in the editor', () => {
   });
 
   for (const { name, text, at, title, rule, then } of cases) {
-    it(`${title.source.replaceAll(/[\^$\\]/g, '')}: applied and analysed again`, async () => {
+    it(`${title.source.replaceAll(/[\^$\\]/g, '')}, ${name}: applied and analysed again`, async () => {
       const document = await openFile(name, text);
       if (rule !== undefined) await (await parts()).handlers.selectCacheRule(rule);
       assert.ok((await viewOf(document))?.prompts[0], 'a prompt');

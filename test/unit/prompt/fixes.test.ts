@@ -3,6 +3,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { applyEdits, coarsenFormat, ignoreFixes, markerFixes, placeFixes, sortToolsFix, type Fix, type FixKind } from '../../../src/prompt/fixes';
 import { structureFindings } from '../../../src/prompt/structure';
+import { parseCode } from '../../../src/prompt/format/code';
+import { analyseFile } from '../../../src/prompt/lint';
+import { parsePromptFile, useCodeReader } from '../../../src/prompt/parse';
 import { analysed, type Analysed } from './analysed';
 import { wordCounter, words } from './pieces';
 
@@ -193,6 +196,7 @@ describe('fixes: tools, classes, silence', () => {
     assert.ok(!fixesOf(analysed(`{{ now() }} ${rules}`, 'a.j2'), 'now').some((f) => f.kind === 'classify'), 'a clock call is a clock call');
   });
   it('writes pragmas that the parser reads, in every format with comments', () => {
+    useCodeReader(parseCode);
     const cases: readonly (readonly [string, string])[] = [
       ['a.prompty', prompty],
       ['a.j2', `{{ now() }} ${rules}`],
@@ -203,6 +207,15 @@ describe('fixes: tools, classes, silence', () => {
       ['a.prompt.yml', `messages:\n  - role: user\n    content: "{{current_time}} x"\nmodel: m\n`],
       ['f.baml', `function F(current_time: string) -> string {\n  client C\n  prompt #"\n    {{ current_time }} ${rules}\n  "#\n}\n`],
       ['a.poml', `<poml><task>{{current_time}} do</task></poml>`],
+      ['b.prompt.yml', `messages:\n  - role: user\n    content: |\n      Hello there.\n      It is {{current_time}}.\n      ${rules}\nmodel: m\n`],
+      ['c.prompt.yml', `messages:\n  - role: user\n    content: >-\n\n      Hello {{current_time}}\n      ${rules}\n`],
+      ['d.prompt.yml', `messages:\n  - role: user\n    content: "Hello\n      {{current_time}} ${rules}"\n`],
+      ['promptfooconfig.yaml', `providers: [x]\nprompts:\n  - |\n    Hello\n    {{current_time}} ${rules}\n  - 'It is {{current_time}} ${rules}'\n`],
+      ['kernel.yaml', `name: k\ntemplate_format: handlebars\ntemplate: |\n  Hello\n  {{current_time}} ${rules}\ninput_variables:\n  - name: x\n`],
+      ['chain.yaml', `_type: prompt\ninput_variables: [current_time]\ntemplate: |\n  Hello\n  {current_time} ${rules}\n`],
+      ['prompt.py', `import x\n\ndef ask():\n    prompt = f"""Hello\n    there,\n    {datetime.now()} ${rules}"""\n    return prompt\n`],
+      ['prompt.ts', `export function ask() {\n  const prompt = \`Hello\n  there,\n  \${new Date()} ${rules}\`;\n  return prompt;\n}\n`],
+      ['messages.ts', `const messages = [\n  { role: 'system', content: \`Hello, you,\n  \${new Date()} ${rules}\` },\n];\n`],
       ['.claude/commands/x.md', `!\`date\` ${rules}`],
     ];
     for (const [file, text] of cases) {
@@ -211,13 +224,22 @@ describe('fixes: tools, classes, silence', () => {
       assert.ok(place, file);
       const fixes = ignoreFixes(a.file, place, 'clock');
       const pragmas = fixes.map((fix) => analysed(edit(text, fix), file).file.pragmas.map((p) => p.pragma).join());
-      assert.deepEqual(pragmas, fixes.length === 3 ? ['ignore-line', 'ignore', 'off'] : ['ignore', 'off'], `${file}: ${fixes.map((f) => f.preview).join(' | ')}`);
-      for (const fix of fixes) assert.deepEqual(analysed(edit(text, fix), file).report.total, a.report.total, `${file}: ${fix.title} sends nothing`);
-      const here = fixes.find((fix) => fix.title === 'Ignore here');
-      if (here !== undefined) {
-        const line = analysed(edit(text, here), file).file.pragmas[0];
-        assert.ok(line?.pragma === 'ignore-line' && line.line === place.line, file);
+      assert.deepEqual(pragmas, ['ignore-line', 'ignore', 'off'], `${file}: ${fixes.map((f) => f.preview).join(' | ')}`);
+      const before = a.report.total;
+      for (const fix of fixes) {
+        const after = analysed(edit(text, fix), file);
+        assert.deepEqual(after.file.problems, a.file.problems, `${file}: ${fix.title}`);
+        if (!fix.title.includes('is sent')) assert.equal(after.report.total, before, `${file}: ${fix.title} sends nothing`);
       }
+      const here = fixes[0];
+      assert.ok(here?.title.startsWith('Ignore here'));
+      const after = analysed(edit(text, here), file);
+      const line = after.file.pragmas[0];
+      const moved = after.report.places[0];
+      assert.ok(line?.pragma === 'ignore-line' && moved !== undefined && line.line <= moved.line && moved.line <= line.last, `${file}: ${edit(text, here).slice(0, 200)}`);
+      const codes = (source: string) => analyseFile(parsePromptFile(source, file)!, { minLostTokens: 1 }).findings.filter(({ code }) => code === 'clock' || code === 'command').length;
+      const found = placeFixes(place, a, codes(text) > 0 && file.includes('.claude') ? 'command' : 'clock').find(({ title }) => title.startsWith('Ignore here'));
+      assert.ok(found !== undefined && codes(edit(text, found)) === codes(text) - 1, `${file}: the finding is gone`);
     }
   });
   it('offers none where the format has no comments', () => {

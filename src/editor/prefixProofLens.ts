@@ -15,6 +15,6 @@ export function proofOf(report: Report, textHash: string): PrefixProof | null {
 
 function lensOf({ served, predicted, promptTokens }: PrefixRow, endpoint: string): string {
   const of = promptTokens === null ? '' : vscode.l10n.t(' of {0}', count(promptTokens));
-  const guess = predicted === null ? '' : vscode.l10n.t(', predicted {0}', count(predicted.tokens));
+  const guess = predicted === null ? '' : predicted.exact ? vscode.l10n.t(', predicted {0}', count(predicted.tokens)) : vscode.l10n.t(', predicted about {0}', count(predicted.tokens));
   return vscode.l10n.t('Served: {0}{1} tokens on {2}{3}', count(served?.p50 ?? 0), of, endpoint, guess);
 }

@@ -6,7 +6,7 @@ export interface Fingerprint {
   readonly settings: readonly (readonly [change: string, value: string])[];
   /** Role and text of the messages' blocks, in order. */
   readonly blocks: readonly string[];
-  readonly prompt: readonly number[];
+  readonly prompt: Uint32Array;
 }
 
 /** The first thing that differs, and the tokens of the earlier prompt before and behind the first token that differs. */
@@ -16,9 +16,9 @@ export interface Change {
   readonly missed: number;
 }
 
-const most = 1000;
+const most = 200;
 
-/** The last thousand answers of a server, by id. */
+/** The last 200 answers of a server, by id. */
 export class AnswerMemory {
   readonly #known = new Map<string, Fingerprint>();
 

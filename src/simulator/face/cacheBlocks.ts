@@ -103,7 +103,7 @@ export function writtenTokens(points: CachePoints | undefined, cachedTokens: num
 
 /** What a provider remembers of a request: its settings and its blocks. */
 export function fingerprint(blocks: readonly CacheBlock[], settings: Fingerprint['settings']): Fingerprint {
-  return { settings, blocks: blocks.filter(({ slot }) => slot === 'messages').map(({ role, text }) => `${role}\u0000${text}`), prompt: render(blocks).prompt };
+  return { settings, blocks: blocks.filter(({ slot }) => slot === 'messages').map(({ role, text }) => `${role}\u0000${text}`), prompt: Uint32Array.from(render(blocks).prompt) };
 }
 
 /** The texts of one slot as one value. */

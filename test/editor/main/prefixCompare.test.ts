@@ -141,6 +141,30 @@ describe('proving', () => {
     }
   });
 
+  it('sends a request file as it is written, and tells what the provider says broke the cache', async () => {
+    const { runs, prefix, endpoints } = await parts();
+    const simulator = await startSimulator({ script: path.join(root, 'dist/simulator.js'), args: ['--face', 'anthropic', '--served-model', 'claude-sonnet-4-5'] });
+    try {
+      await answering({});
+      await setUser('endpoints', [{ name: 'claude', url: simulator.url }]);
+      await until(() => endpoints.all().some(({ endpoint }) => endpoint.name === 'claude'), 'the endpoint');
+      await endpoints.select('claude');
+      const rules = Array.from({ length: 120 }, (_, i) => `Rule ${i}: answer in plain words and name the source.`).join('\n');
+      const request = (first: string) => JSON.stringify({ params: { model: 'claude-sonnet-4-5', max_tokens: 300, system: [{ type: 'text', text: rules, cache_control: { type: 'ephemeral' } }], messages: [{ role: 'user', content: first }] } });
+      const document = await openFile('batch.jsonl', `${request('Why?')}\n${request('How?')}`);
+      await vscode.commands.executeCommand('firstToken.prove', document.uri);
+      const result = runs.last?.report.scenario?.result as { markers: number; countedBy: string; diagnosis: { changed: { reason: string } | null } | null; rows: { served: { p50: number } | null; predicted: { tokens: number } | null; state: string }[] };
+      assert.deepEqual([result.markers, result.countedBy, result.diagnosis?.changed?.reason], [1, 'provider', 'messages_changed']);
+      for (const { served, predicted, state } of result.rows.slice(1)) assert.ok(state === 'yes' && served && predicted && served.p50 > 1024 && Math.abs(served.p50 - predicted.tokens) <= 16, `${served?.p50} ${predicted?.tokens}`);
+      await until(() => prefix.proofs.of(document) !== null, 'the proof is remembered');
+      assert.match(prefix.proofs.of(document)?.lens ?? '', /^Served: .* tokens on claude, predicted about /);
+      assert.match(prefix.proofs.of(document)?.tooltip ?? '', /own cache diagnostics say .* The later request: the messages changed \(messages_changed\)/);
+    } finally {
+      await simulator.stop();
+      await config().update('endpoints', undefined, vscode.ConfigurationTarget.Global);
+    }
+  });
+
   it('affinity and expiry are asked for apart, say what they send, and can be stopped while they wait', async () => {
     const { runs, prefix, endpoints } = await parts();
     const simulator = await startSimulator({ script: path.join(root, 'dist/simulator.js') });

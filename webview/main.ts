@@ -19,6 +19,8 @@ import { Verdict } from './verdict';
 
 interface Saved extends TimelineMemory {
   readonly reportId: string | null;
+  /** The second report of a comparison. */
+  readonly comparedWith: string | null;
   readonly selection: Selection | null;
 }
 
@@ -126,15 +128,16 @@ function start(main: HTMLElement, api: VsCodeApi): void {
   }
 
   function remember(): void {
-    const reportId = state.view.kind === 'run' ? state.view.run.report.id : (saved?.reportId ?? null);
-    api.setState({ reportId, selection: state.selection, ...timeline.memory() });
+    const { view } = state;
+    const shown = view.kind === 'run' ? { reportId: view.run.report.id, comparedWith: null } : view.kind === 'compare' ? { reportId: view.a.id, comparedWith: view.b.id } : { reportId: saved?.reportId ?? null, comparedWith: saved?.comparedWith ?? null };
+    api.setState({ ...shown, selection: state.selection, ...timeline.memory() });
   }
 
   const redraw = calmly(draw);
 
   window.addEventListener('message', (event: MessageEvent<ToWebview>) => {
     applyMessage(state, unpackMessage(event.data));
-    if (event.data.type === 'report' || event.data.type === 'begin') remember();
+    if (event.data.type === 'report' || event.data.type === 'begin' || event.data.type === 'compare') remember();
     if (event.data.type === 'report') askForFrame();
     redraw.soon();
   });
@@ -149,7 +152,7 @@ function start(main: HTMLElement, api: VsCodeApi): void {
     compare?.rebuildTheme();
     draw();
   }));
-  post({ type: 'ready', reportId: saved?.reportId ?? null });
+  post({ type: 'ready', reportId: saved?.reportId ?? null, ...(saved?.comparedWith ? { comparedWith: saved.comparedWith } : {}) });
 }
 
 /** Runs `work` in a frame soon, at most ten times a second, and never more than a quarter of the time. */
@@ -177,9 +180,10 @@ function calmly(work: () => void): { readonly soon: () => void } {
 /** State of an earlier life of this panel; anything odd is forgotten rather than trusted. */
 function readSaved(value: unknown): Saved | null {
   if (typeof value !== 'object' || value === null) return null;
-  const { reportId, selection, zoom, axis, sort } = value as Record<string, unknown>;
+  const { reportId, comparedWith, selection, zoom, axis, sort } = value as Record<string, unknown>;
   return {
     reportId: typeof reportId === 'string' ? reportId : null,
+    comparedWith: typeof comparedWith === 'string' ? comparedWith : null,
     selection: isSelection(selection) ? selection : null,
     zoom: isSpan(zoom) ? zoom : null,
     axis: axis === 'run' ? 'run' : 'request',

@@ -149,7 +149,7 @@ export function createReportPanels(parts: { readonly extensionUri: vscode.Uri; r
     switch (message.type) {
       case 'ready':
         panel.ready = true;
-        if (panel.content.kind === 'nothing' && message.reportId) await restore(panel, message.reportId);
+        if (panel.content.kind === 'nothing' && message.reportId) await restore(panel, message.reportId, message.comparedWith ?? null);
         return sync(panel);
       case 'stop':
         return actions.stop();
@@ -187,14 +187,22 @@ export function createReportPanels(parts: { readonly extensionUri: vscode.Uri; r
     }
   }
 
-  async function restore(panel: Panel, reportId: string): Promise<void> {
-    const run = runs.current ?? runs.last;
-    if (run?.report.id === reportId) panel.content = { kind: 'run', run };
-    else {
-      const loaded = await store.load(reportId);
-      if (loaded) panel.content = { kind: 'loaded', loaded };
-    }
+  async function restore(panel: Panel, reportId: string, comparedWith: string | null): Promise<void> {
+    const first = await contentOf(reportId);
+    const second = comparedWith === null ? null : await contentOf(comparedWith);
+    const [a, b] = [first && reportOf(first), second && reportOf(second)];
+    // Of a comparison whose other half was deleted the rest is shown.
+    const content = a && b ? { kind: 'compare' as const, a, b } : (first ?? second);
+    if (content) panel.content = content;
     retitle(panel);
+  }
+
+  /** A report of this window or of the store as something to show; null when it is gone. */
+  async function contentOf(reportId: string): Promise<Content | null> {
+    const run = runs.current ?? runs.last;
+    if (run?.report.id === reportId) return { kind: 'run', run };
+    const loaded = await store.load(reportId);
+    return loaded && { kind: 'loaded', loaded };
   }
 
   const serializer = vscode.window.registerWebviewPanelSerializer(panelType, {

@@ -56,7 +56,8 @@ export type ToWebview =
 
 /** Webview → editor. */
 export type FromWebview =
-  | { readonly type: 'ready'; readonly reportId: string | null }
+  /** What the page showed before it was closed: a report, or two side by side. */
+  | { readonly type: 'ready'; readonly reportId: string | null; readonly comparedWith?: string }
   | { readonly type: 'stop' }
   | { readonly type: 'runAgain' }
   | { readonly type: 'compare' }

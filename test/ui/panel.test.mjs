@@ -56,8 +56,23 @@ describe(`panel${browserPath ? '' : ' (skipped: no Chromium; set CHROMIUM or ins
     assert.deepEqual(await last('wantFrame'), { type: 'wantFrame', sampleId: 's4', deltaIndex: 5 });
   });
 
+  it('remembers the two reports of a comparison, and asks for them when it is back', async () => {
+    panel = await openPanel(browser, bundle, {});
+    const [a, b] = ['a', 'b'].map((id, i) => reportOf(reports, makeSamples({ seed: i + 3 }), { id }));
+    await panel.post({ type: 'compare', a, b });
+    await panel.settle();
+    const state = await panel.kept();
+    assert.deepEqual([state.reportId, state.comparedWith], ['a', 'b']);
+    await panel.close();
+    panel = await openPanel(browser, bundle, { state });
+    assert.deepEqual((await panel.posted())[0], { type: 'ready', reportId: 'a', comparedWith: 'b' });
+    await panel.post(finished(a));
+    await panel.settle();
+    assert.deepEqual([(await panel.kept()).reportId, (await panel.kept()).comparedWith], ['a', null]);
+  });
+
   it('forgets a state that makes no sense', async () => {
-    await show({ page: { state: { reportId: 7, selection: { sampleId: 3 }, zoom: { from: 9, to: 1 }, axis: 'x', sort: 'y' } } });
+    await show({ page: { state: { comparedWith: {}, reportId: 7, selection: { sampleId: 3 }, zoom: { from: 9, to: 1 }, axis: 'x', sort: 'y' } } });
     assert.deepEqual((await panel.posted())[0], { type: 'ready', reportId: null });
     assert.match(await reading(), /^Request 1 · /);
   });

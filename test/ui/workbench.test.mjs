@@ -40,10 +40,12 @@ describe('the packaged extension', function () {
   const vsix = path.join(temporary, 'first-token.vsix');
   let workbench;
   let simulator;
+  let slower;
 
   before(async () => {
     runVsce('package', '--no-dependencies', '--allow-missing-repository', '--no-rewrite-relative-links', '--skip-license', '--out', vsix);
     simulator = await startSimulator({ script: path.join(root, 'dist/simulator.js'), args: server });
+    slower = await startSimulator({ script: path.join(root, 'dist/simulator.js'), args: [...server, '--gpu', 'a100'] });
     const workspace = path.join(temporary, 'workspace');
     mkdirSync(workspace);
     writeFileSync(path.join(workspace, 'support.prompt.md'), prompt);
@@ -63,6 +65,7 @@ describe('the packaged extension', function () {
   after(async () => {
     await workbench?.close();
     await simulator?.stop();
+    await slower?.stop();
     rmSync(temporary, { recursive: true, force: true });
   });
 
@@ -102,13 +105,26 @@ describe('the packaged extension', function () {
     console.log(`      first verdict after ${seconds.toFixed(1)} s`);
   });
 
-  it('adds an endpoint by keyboard: URL, model from its list, name', async () => {
+  /** Adds an endpoint and waits until it is the selected one. */
+  async function addEndpoint(url, name) {
     await workbench.command('First Token: Add Endpoint…');
-    await workbench.enter('URL of the endpoint', `${simulator.url}/v1`);
+    await workbench.enter('URL of the endpoint', `${url}/v1`);
     await workbench.answer('llama-3.1-8b');
-    await workbench.enter('A name for it', 'h200');
+    await workbench.enter('A name for it', name);
     await workbench.answer('Done');
-    await workbench.page.locator('.statusbar', { hasText: 'h200' }).waitFor({ timeout: 10_000 });
+    await workbench.page.locator('.statusbar', { hasText: name }).waitFor({ timeout: 10_000 });
+  }
+
+  it('probes the prompt on a slower server first, to compare with later', async () => {
+    await addEndpoint(slower.url, 'a100');
+    await workbench.openFile('support.prompt.md');
+    await workbench.command('First Token: Probe Prompt');
+    await workbench.page.locator('.tab', { hasText: 'First Token: a100' }).first().waitFor({ timeout: 30_000 });
+    await ended(await workbench.panel(), 'support.prompt.md');
+  });
+
+  it('adds an endpoint by keyboard: URL, model from its list, name', async () => {
+    await addEndpoint(simulator.url, 'h200');
   });
 
   it('probes a prompt by keyboard; the table says what the report file says', async () => {
@@ -168,10 +184,15 @@ describe('the packaged extension', function () {
 
   it('compares two reports', async () => {
     await workbench.command('First Token: Compare Reports…');
-    await workbench.answer('demo');
+    await workbench.answer('a100');
     const frame = await workbench.panel('.compare-heads');
     await frame.locator('.compare-sentence').waitFor({ timeout: 15_000 });
-    assert.ok((await text(frame, '.compare-heads')).join(' ').includes('h200'));
+    // One prompt on two servers: what differs is the server's doing.
+    const heads = await text(frame, '.compare-heads > div');
+    assert.deepEqual(heads.map((head) => head.includes('support.prompt.md')), [true, true], heads.join(' '));
+    assert.match(heads.join(' '), /h200.*a100/s);
+    const pace = await frame.locator('section.first table tbody tr', { hasText: 'TPOT' }).first().innerText();
+    assert.match(pace, /A is [\d.]+ ms faster/);
     assert.ok((await frame.locator('section.first table tbody tr').count()) > 0);
     if (takesPictures) await workbench.screenshot(path.join(pictures, 'compare-dark.png'));
     await workbench.page.locator('.tab', { hasText: 'First Token: h200' }).first().click();
@@ -210,5 +231,8 @@ describe('the packaged extension', function () {
     await ended(restored, 'support.prompt.md');
     assert.deepEqual(await text(restored, '.verdict-sentence'), before);
     await restored.locator('.answer-text', { hasText: 'not kept' }).waitFor({ timeout: 10_000 });
+    await workbench.page.locator('.tab', { hasText: 'h200 and a100' }).first().click();
+    const compared = await workbench.panel('.compare-heads');
+    await compared.locator('.compare-sentence').waitFor({ timeout: 15_000 });
   });
 });

@@ -65,6 +65,8 @@ export function noPrompt(choice: RuleChoice): FileView {
 function promptView(prompt: PromptPart, { file }: AnalysedFile, { index, report }: AnalysedPrompt, hidden: string | null, by: string | null): PromptView {
   const source = file.prompts[index];
   const { end, reuse, total, common } = report.sameVariant;
+  // Instructions of an editor are not sent to the endpoint as they are.
+  const concerns = hidden !== null && !(report.allStatic && (file.format === 'markdown' || file.format === 'claude-markdown'));
   const scopes = prompt.scopesSentence(report);
   const why = reuse.tokens === 0 && report.sentence.includes(reuse.why) ? [] : [`Reusable: ${grouped(reuse.tokens)} of ${grouped(total)} tokens, ${reuse.why}. Common prefix: ${grouped(common)}.`];
   return {
@@ -72,8 +74,8 @@ function promptView(prompt: PromptPart, { file }: AnalysedFile, { index, report 
     name: source?.name ?? null,
     start: source?.start ?? 0,
     end: source?.end ?? 0,
-    sentence: hidden === null || report.allStatic ? report.sentence : `${report.sentence} · ${hidden}`,
-    allStatic: report.allStatic && report.uncached === null && hidden === null,
+    sentence: concerns ? `${report.sentence} · ${hidden}` : report.sentence,
+    allStatic: report.allStatic && report.uncached === null && !concerns,
     total,
     reusable: reuse.tokens,
     ends: end === null ? null : { start: end.start, end: end.end, line: end.line },

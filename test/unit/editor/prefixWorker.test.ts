@@ -73,6 +73,43 @@ describe('the analysis thread', function () {
     writeFileSync(path.join(folder, 'chat_template.jinja'), '{% for m in messages %}{% if loop.first %}Today is {{ strftime_now("%d %B %Y") }}.\n{% endif %}{{ m.content }}{% endfor %}');
     const dated = await worker.ask({ type: 'analyse', source: source(clock), version: 2, judge: { ...judge, chatTemplate: path.join(folder, 'chat_template.jinja') } });
     assert.match(dated.prompts[0]?.sentence ?? '', /the chat template writes the date before it/);
+    const beside = await worker.ask({ type: 'analyse', source: source(clock), version: 3, judge });
+    assert.match(beside.prompts[0]?.sentence ?? '', /the chat template writes the date before it/, 'a chat_template.jinja beside the file counts too');
+    const elsewhere = await worker.ask({ type: 'analyse', source: source(clock, 'none/a.prompty'), version: 4, judge });
+    assert.doesNotMatch(elsewhere.prompts[0]?.sentence ?? '', /chat template/);
+  });
+
+  it('counts by what the endpoint said once it has said all, and finds the date in what its chat template rendered', async () => {
+    const worker = start();
+    const at = source(clock, 'none/b.prompty');
+    const wanted = await worker.ask({ type: 'texts', source: at, judge, known: [] });
+    assert.ok(wanted && wanted.texts.length > 1 && !wanted.hosted);
+    assert.match(wanted.prompt.messages[0]?.text ?? '', /^It is /);
+    const tokens = wanted.texts.map((text) => [text, text.length] as const);
+    assert.deepEqual((await worker.ask({ type: 'texts', source: at, judge, known: tokens }))?.texts, []);
+    const counted = { tokens, sent: 99_999, rendered: `<|start|>Current date: ${new Date().toISOString().slice(0, 10)}\nx`, by: 'vllm /tokenize' };
+    const partly = await worker.ask({ type: 'analyse', source: at, version: 1, judge, counted: { ...counted, tokens: tokens.slice(1) } });
+    assert.deepEqual([partly.source, partly.exact], ['o200k', false], 'two tokenizers are never added up');
+    const view = await worker.ask({ type: 'analyse', source: at, version: 1, judge, counted });
+    assert.deepEqual([view.source, view.exact], ['endpoint', true]);
+    const { total = 0, sentence = '', details = [] } = view.prompts[0] ?? {};
+    assert.match(sentence, new RegExp(`nothing of [\\d,]+ tokens \\+ ${(99_999 - total).toLocaleString('en-US')} hidden on vLLM.*the chat template writes the date before it`));
+    assert.ok(details.includes('Tokens: counted by the endpoint (vllm /tokenize).'), details.join('\n'));
+    const quiet = await worker.ask({ type: 'analyse', source: source('Only static text.', 'none/x.prompt.md'), version: 1, judge, counted: { ...counted, tokens: [['Only static text.', 3]] } });
+    assert.doesNotMatch(quiet.prompts[0]?.sentence ?? '', /chat template/, 'instructions of an editor are not sent to the endpoint as they are');
+  });
+
+  it('does not ask who cannot count, need not, or must not', async () => {
+    const worker = start();
+    const asks = async (more: Partial<JudgeBy>, text = clock) => (await worker.ask({ type: 'texts', source: source(text), judge: { ...judge, ...more }, known: [] })) !== null;
+    assert.equal(await asks({}), true, 'what is not detected yet may count');
+    assert.equal(await asks({ target: { server: 'llamacpp' } }), true);
+    assert.equal(await asks({ target: { server: 'ollama' } }), false);
+    assert.equal(await asks({ tokens: 'local' }), false);
+    assert.equal(await asks({ tokenizer: path.join(folder, 'tokenizer.json') }), false);
+    assert.equal(await asks({ target: { dialect: 'anthropic' } }), false);
+    assert.equal(await asks({ target: { server: 'anthropic' }, tokens: 'endpoint' }), true);
+    assert.equal(await asks({}, clock.replace('name: x', '# first-token: off\nname: x')), false);
   });
 
   it('scans a folder in the background: questions come between, and a cancellation ends it', async () => {

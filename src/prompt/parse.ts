@@ -261,6 +261,9 @@ function json(input: FormatInput, name: string): Parser | null {
   try {
     data = JSON.parse(input.text.replace(/^\ufeff/, ''));
   } catch {
+    // Tags around the messages of a chat array leave no JSON before they are filled in.
+    const listed = promptfooUse(input.path, input.readFile);
+    if (listed !== null) return (i) => parsePromptfooFile(i, listed);
     return /"messages"\s*:|"contents"\s*:/.test(input.text.slice(0, 5000)) && /"role"\s*:/.test(input.text.slice(0, 20_000)) ? parseRequestJson : null;
   }
   const root = record(data);

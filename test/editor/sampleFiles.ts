@@ -34,7 +34,7 @@ export const sampleFiles: readonly SampleFile[] = [
     ],
     breaks: [],
   },
-  one('prompts/chat-template/chat_template.jinja', 'chat-template', 'Cache: up to 16 of 57 tokens (28 %) on vLLM · ends at line 4: {{- "Today Date: " + date_string + "\\n\\…'),
+  one('prompts/chat-template/chat_template.jinja', 'chat-template', 'Cache: up to 16 of 56 tokens (29 %) on vLLM · ends at line 4: {{- "Today Date: " + date_string + "\\n\\…'),
   {
     file: 'prompts/code/answers.py',
     format: 'python',

@@ -78,7 +78,7 @@ export function parseChatTemplate(input: FormatInput, located?: Located): Parsed
 }
 
 function template(input: FormatInput, format: FormatId, language: InnerLanguage, host: string, body: number, first: 'system' | 'user', roles: RegExp | null, located = Located.slice(input.text, body)): ParsedFormat {
-  const context = templateContext(input.path, input.readFile);
+  const context = { ...templateContext(input.path, input.readFile), trimsBlocks: format === 'chat-template' };
   const place = { start: located.at(0), end: located.endAt(located.text.length) };
   const spans = parseTemplate(located, language, context);
   const marked: Span[] = roles === null ? spans : markRoles(spans, roles, (m) => (m[1] === undefined ? 'user' : roleOf(m[1])));

@@ -214,15 +214,29 @@ class Builder {
     const inline = target === null ? undefined : this.inline.get(target);
     const found = target === null || inline !== undefined ? null : findInclude(partialNames(target, this.context.path), this.context, 0);
     const inside = found === null ? null : insideInclude(this.context, found.path);
-    this.spans.push({
+    const spans = inline ?? (found === null ? null : parseHandlebars(bodyOf(found.text), this.language, inside!));
+    const include: Span = {
       kind: 'include',
       ...this.place(token),
       source: this.located.text.slice(token.start, token.end),
       target,
       references: dynamic ? parts.references : parts.references.slice(1),
       path: found?.path ?? null,
-      spans: inline ?? (found === null ? null : parseHandlebars(bodyOf(found.text), this.language, inside!)),
-    });
+      spans,
+    };
+    this.spans.push(spans === null ? include : this.bound(token, parts.words.slice(1), include));
+  }
+
+  /** `{{> name context key=value}}`: inside, bare names belong to the context and each key has its value. */
+  private bound(token: ScanToken, words: readonly string[], include: Span): Span {
+    return words.reduce((inner: Span, word): Span => {
+      const pair = /^([^\s"'()=]+)=([^]*)$/.exec(word);
+      const { references } = readHelper(pair?.[2] ?? word);
+      if (pair === null && references.length === 0) return inner;
+      const tag = this.place(token);
+      const source = this.located.text.slice(token.start, token.end);
+      return { kind: 'control', control: 'with', ...tag, tag, source, binds: pair === null ? ['this', '*'] : [pair[1]!], name: null, references, constant: null, branches: [{ tag, references: [], spans: [inner] }], exhaustive: false };
+    }, include);
   }
 }
 

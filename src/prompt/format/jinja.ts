@@ -86,7 +86,7 @@ class Builder {
   }
 
   private token(token: ScanToken, before: ScanToken | undefined, after: ScanToken | undefined): void {
-    if (token.type === 'text') textSpan(this.located, token, before, after, this.spans);
+    if (token.type === 'text') textSpan(this.located, this.context.trimsBlocks === true ? this.trimmed(token, before, after) : token, before, after, this.spans);
     else if (token.type === 'raw') {
       if (token.unclosed === true) report(this.context, this.located, token, 'This tag is never closed; it is read as text.');
       this.spans.push(rawSpan(this.located, token));
@@ -94,6 +94,20 @@ class Builder {
       this.spans.push({ kind: 'comment', start: this.located.at(token.start), end: this.located.endAt(token.end), text: this.inner(token) });
     } else if (token.type === 'output') this.output(token);
     else this.statement(token);
+  }
+
+  /** Without the line break right behind a tag or comment and the indentation before one, unless a `+` keeps them. */
+  private trimmed(token: ScanToken, before: ScanToken | undefined, after: ScanToken | undefined): ScanToken {
+    const { text } = this.located;
+    const isTag = (other: ScanToken | undefined) => other?.type === 'tag' || other?.type === 'comment';
+    let { start, end } = token;
+    if (before !== undefined && isTag(before) && text[before.end - 3] !== '+') start += /^\r?\n/.exec(text.slice(start, Math.min(start + 2, end)))?.[0].length ?? 0;
+    if (after !== undefined && isTag(after) && text[after.start + 2] !== '+') {
+      let indent = end;
+      while (indent > start && /[ \t]/.test(text[indent - 1]!)) indent -= 1;
+      if (indent === 0 || text[indent - 1] === '\n') end = indent;
+    }
+    return { ...token, start, end };
   }
 
   private inner(token: ScanToken): string {

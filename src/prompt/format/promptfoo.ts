@@ -3,9 +3,9 @@ import { Located } from '../located';
 import type { Part, Prompt, Span } from '../prompt';
 import { parseTemplate, partsByRole, promptOf, variableOf, type FormatInput, type ParsedFormat } from './format';
 import { roleOf } from './jinja';
-import { folderOf, joinPath, templateContext, type ReadFile } from './template';
+import { folderOf, joinPath, templateContext, type ReadFile, type TemplateContext } from './template';
 import { list, readYaml, record } from './yaml';
-import { readSettings } from './yamlPrompts';
+import { messageParts, readSettings } from './yamlPrompts';
 
 const configNames = ['promptfooconfig.yaml', 'promptfooconfig.yml', 'promptfooconfig.json'];
 const host = 'promptfoo (Nunjucks)';
@@ -59,6 +59,11 @@ export function promptfooUse(path: string, readFile: ReadFile): PromptfooUse | n
 export function parsePromptfooFile(input: FormatInput, use: PromptfooUse): ParsedFormat {
   const context = templateContext(input.path, input.readFile);
   const start = input.text.startsWith('\ufeff') ? 1 : 0;
+  const messages = chatParts(input, context);
+  if (messages !== null) {
+    const prompt = promptOf({ start, end: input.text.length }, messages, { macros: context.macros, samples: use.samples });
+    return { format: 'promptfoo', language: 'nunjucks', host, substituted: true, prompts: [prompt], problems: context.problems, dependencies: [...context.dependencies, use.config] };
+  }
   const chat = /\.(?:json|ya?ml)$/i.test(input.path) || /^\s*\[\s*\{/.test(input.text);
   const pieces = chat ? [[start, input.text.length] as const] : splitPrompts(input.text, start);
   const prompts = pieces.map(([from, to], i) => {
@@ -68,6 +73,15 @@ export function parsePromptfooFile(input: FormatInput, use: PromptfooUse): Parse
     return promptOf(place, parts, { macros: context.macros, samples: use.samples, name: pieces.length > 1 ? `prompt ${String(i + 1)}` : null });
   });
   return { format: 'promptfoo', language: 'nunjucks', host, substituted: true, prompts, problems: context.problems, dependencies: [...context.dependencies, use.config] };
+}
+
+/** The messages of a chat array that can be read before its templates are filled in; null when tags stand around them, or it is none. */
+function chatParts(input: FormatInput, context: TemplateContext): Part[] | null {
+  if (!/\.(?:json|ya?ml)$/i.test(input.path)) return null;
+  const settings = readSettings(input);
+  const messages = list(settings.data);
+  const plain = messages.length > 0 && messages.every((message) => typeof record(message)['role'] === 'string' && typeof record(message)['content'] === 'string' && roleOf(record(message)['role'] as string) !== null);
+  return plain && settings.problems.length === 0 ? messageParts(settings, messages, [], (located) => parseTemplate(located, 'nunjucks', context)) : null;
 }
 
 function splitPrompts(text: string, start: number): (readonly [number, number])[] {
@@ -81,14 +95,16 @@ function splitPrompts(text: string, start: number): (readonly [number, number])[
   return pieces;
 }
 
-/** In a chat array the role keys begin messages; the JSON or YAML around them is not text. */
+/** In a chat array the role keys begin messages; the JSON or YAML around them is not text. For arrays with tags around their messages. */
 function chatMarks(spans: readonly Span[], located: Located): Span[] {
   if (!/^\s*(?:\[\s*\{|-\s+role\s*:)/.test(located.text)) return [...spans];
-  return spans.flatMap((span): Span[] => {
-    if (span.kind !== 'literal') return [span];
+  return spans.flatMap((given, index): Span[] => {
+    if (given.kind !== 'literal') return [given];
+    const tail = index === spans.length - 1 ? /(?:"\s*\})?\s*\]\s*$/.exec(given.text) : null;
+    const span = tail === null ? given : cut(given, 0, tail.index);
     const out: Span[] = [];
     let from = 0;
-    for (const match of span.text.matchAll(/[[,\-\s]*\{?\s*"?role"?\s*:\s*"?(\w+)"?\s*,?\s*"?content"?\s*:\s*(?:"|[|>]-?\s*\n)?/g)) {
+    for (const match of span.text.matchAll(/(?:"\s*\}\s*)?[[,\-\s]*\{?\s*"?role"?\s*:\s*"?(\w+)"?\s*,?\s*"?content"?\s*:\s*(?:"|[|>]-?\s*\n)?/g)) {
       const role = roleOf(match[1]);
       if (role === null) continue;
       if (match.index > from) out.push(cut(span, from, match.index));

@@ -19,6 +19,8 @@ export interface TemplateContext {
   readonly dependencies: Set<string>;
   readonly problems: Problem[];
   readonly macros: Record<string, ControlSpan>;
+  /** True where the host removes a tag's line with it (Jinja's `trim_blocks` and `lstrip_blocks`, both off unless a host sets them). */
+  readonly trimsBlocks?: boolean;
 }
 
 /** A context for parsing the file at `path`. */

@@ -6,23 +6,19 @@ import { fork } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
-import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { buildRecorder, errorsOf, frame, median, now, openBuiltRecorder, resultOf, startBareLoop } from '../host/socketLoop.mjs';
 
 const self = fileURLToPath(import.meta.url);
-const now = () => Number(process.hrtime.bigint()) / 1e6;
-const frame = () => `data: {"choices":[{"index":0,"delta":{"content":" token"}}],"sent":${now()}}\n\n`;
 const pairs = Number(process.env.PAIRS ?? 3);
 const seconds = Number(process.env.SECONDS ?? 5);
 const streams = Number(process.env.STREAMS ?? 1000);
 const fullCore = 0.8;
 
 const [role, ...args] = process.argv.slice(2);
-if (!isMainThread) bareLoop(workerData);
-else if (role === 'sender') sender();
+if (role === 'sender') sender();
 else if (role === 'bare') await bareReceiver(...args);
 else if (role === 'recorder') await recorderReceiver(...args);
 else await main();
@@ -62,62 +58,20 @@ function sender() {
   plain.listen(many, () => server.listen(many, () => process.send({ plain: plain.address().port, http: server.address().port })));
 }
 
-/** Frames of the reads: arrival − sent for each frame that a read completed. */
-function errorsOf(stamps, ends, bytes) {
-  const errors = [];
-  let at = 0;
-  stamps.forEach((stamp, k) => {
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset + at, ends[k] - at).toString();
-    for (const match of text.matchAll(/"sent":([\d.]+)\}/g)) errors.push(stamp - Number(match[1]));
-    at = ends[k];
-  });
-  return errors;
-}
-
-/** In a worker, as the recorder: per read take the clock and keep the buffer. */
-function bareLoop({ port }) {
-  parentPort.on('message', (task) => {
-    if (task === null) return parentPort.close();
-    let open = task.streams;
-    const reads = [];
-    for (let k = 0; k < task.streams; k++) {
-      const socket = net.connect({ host: '127.0.0.1', port });
-      socket.setNoDelay(true).write(`${task.frames} ${task.period}`);
-      socket.on('readable', () => {
-        const stamp = now();
-        for (let chunk = socket.read(); chunk !== null; chunk = socket.read()) reads.push([stamp, chunk]);
-      });
-      socket.on('close', () => {
-        if (--open === 0) parentPort.postMessage(reads);
-      });
-    }
-  });
-}
-
 async function bareReceiver(port, count, frames, period) {
-  const worker = new Worker(self, { workerData: { port: Number(port) } });
-  const receive = (task) =>
-    new Promise((resolve, reject) => {
-      worker.once('message', resolve).once('error', reject);
-      worker.postMessage(task);
-    });
-  const task = { streams: Number(count), frames: Number(frames), period: Number(period) };
-  await receive({ ...task, frames: 3 });
-  await measured(async () => (await receive(task)).map(([stamp, bytes]) => ({ stamps: [stamp], ends: [bytes.length], bytes })), task);
-  worker.postMessage(null);
+  const loop = startBareLoop(Number(port));
+  const receive = (wanted) => loop.receive(Number(count), `${wanted} ${period}`);
+  await receive(3);
+  await measured(async () => (await receive(frames)).map(([stamp, bytes]) => ({ stamps: [stamp], ends: [bytes.length], bytes })), { streams: Number(count), frames: Number(frames) });
+  loop.end();
 }
 
 async function recorderReceiver(port, count, frames, period, folder) {
-  const { openRecorder, defaultNetwork } = createRequire(import.meta.url)(path.join(folder, 'recording.cjs'));
-  const recorder = await openRecorder({ script: path.join(folder, 'recorder.js'), network: { ...defaultNetwork, proxy: 'none' }, canary: false });
-  const limits = { firstToken: null, stall: null, total: null };
-  const record = (wanted) => {
-    const request = { method: 'POST', url: `http://127.0.0.1:${port}/?frames=${wanted}&period=${period}`, headers: {}, body: '{}' };
-    return Promise.all(Array.from({ length: Number(count) }, (_, k) => recorder.record({ id: `${k}`, request, timeouts: limits }, null, new AbortController().signal)));
-  };
-  await record(3);
-  await measured(() => record(frames), { streams: Number(count), frames: Number(frames) });
-  await recorder.close();
+  const recorder = await openBuiltRecorder(folder);
+  const receive = (wanted) => recorder.receive(Number(count), `http://127.0.0.1:${port}/?frames=${wanted}&period=${period}`);
+  await receive(3);
+  await measured(() => receive(frames), { streams: Number(count), frames: Number(frames) });
+  await recorder.end();
 }
 
 /** Runs it and tells the parent what it cost; memory is the most seen above what there was before. */
@@ -136,24 +90,13 @@ async function measured(receive, { streams: count, frames }) {
 }
 
 async function main() {
-  const { build } = await import('esbuild');
-  const root = path.join(path.dirname(self), '..', '..');
   const folder = mkdtempSync(path.join(os.tmpdir(), 'first-token-bench-'));
-  const options = { bundle: true, platform: 'node', format: 'cjs', target: 'node20', logLevel: 'error' };
-  await build({ ...options, entryPoints: [path.join(root, 'src/probe/recorder.ts')], outfile: path.join(folder, 'recorder.js') });
-  await build({ ...options, stdin: { contents: "export { openRecorder } from './src/probe/recording'; export { defaultNetwork } from './src/probe/network';", resolveDir: root, loader: 'ts' }, outfile: path.join(folder, 'recording.cjs') });
+  await buildRecorder(folder);
   const server = fork(self, ['sender']);
   const ports = await new Promise((resolve) => server.once('message', resolve));
-  const receive = (...child) =>
-    new Promise((resolve, reject) => {
-      const receiver = fork(self, child.map(String), { execArgv: ['--expose-gc'] });
-      let result;
-      receiver.once('message', (message) => (result = message));
-      receiver.once('close', () => (result ? resolve(result) : reject(new Error('A receiver ended without a result'))));
-    });
+  const receive = (...child) => resultOf(self, child, { execArgv: ['--expose-gc'] });
   const bare = (count, perSecond, lasting) => receive('bare', ports.plain, count, Math.round(perSecond * lasting), 1000 / perSecond);
   const recorder = (count, perSecond, lasting) => receive('recorder', ports.http, count, Math.round(perSecond * lasting), 1000 / perSecond, folder);
-  const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
   let over = 0;
   const line = (what, ours, theirs, unit, ratio, budget) => {
     const within = budget === null || ratio <= budget;

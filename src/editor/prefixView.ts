@@ -79,8 +79,14 @@ function promptView(prompt: PromptPart, { file }: AnalysedFile, { index, report 
     total,
     reusable: reuse.tokens,
     ends: end === null ? null : { start: end.start, end: end.end, line: end.line },
-    details: [...(report.allStatic && report.uncached === null ? [] : why), ...(scopes === null ? [] : [scopes]), sourceOfCounts(report, by), ...sentWords(report), ...(report.qualifiers.hidden === null ? [] : [`Not counted: ${report.qualifiers.hidden}.`])],
+    details: [...(report.allStatic && report.uncached === null ? [] : why), ...(scopes === null ? [] : [scopes]), sourceOfCounts(report, by), ...sentWords(report), ...uncounted(report)],
   };
+}
+
+function uncounted({ uncounted: names, qualifiers: { hidden } }: PrefixReport): string[] {
+  const values = names.length === 0 ? [] : [`the values of ${names.slice(0, 3).join(', ')}${names.length > 3 ? ` and ${names.length - 3} more` : ''}`];
+  const all = [...values, ...(hidden === null ? [] : [hidden])];
+  return all.length === 0 ? [] : [`Not counted: ${all.join('; ')}.`];
 }
 
 function sourceOfCounts(report: PrefixReport, by: string | null): string {

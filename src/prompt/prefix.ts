@@ -52,6 +52,8 @@ export interface PrefixReport extends PrefixNumbers {
   readonly places: readonly ChangingPlace[];
   /** Names before the end about which nothing is known: the prefix holds while they keep their values. */
   readonly whileKept: readonly string[];
+  /** Names before the end whose values are sent but not in the numbers, as their length is not known: the reason for an "about". */
+  readonly uncounted: readonly string[];
   readonly qualifiers: {
     readonly upTo: boolean;
     readonly about: boolean;
@@ -465,7 +467,8 @@ export function analysePrefix(prompt: Prompt, options: PrefixOptions): PrefixRep
   const marked = counted.pieces.some((piece) => piece.kind === 'mark');
   const marker = markable.has(options.format) && !marked && same.reuse.bound === 'no-marker' ? withMarker(options.rule, options.model, same.layout, same.end) : null;
   const allStatic = counted.pieces.every((piece) => piece.kind === 'static' || piece.kind === 'mark' || isSilent(piece));
-  const values = counted.pieces.some((p, i) => p.kind === 'value' && (same.breaker < 0 || i < same.breaker) && p.text === '' && p.judgement.volatility !== 'constant');
+  const before = counted.pieces.filter((p, i) => p.kind === 'value' && (same.breaker < 0 || i < same.breaker) && p.text === '' && p.judgement.volatility !== 'constant');
+  const uncounted = [...new Set(before.map((p) => p.judgement.name))];
   const whole: Omit<PrefixReport, 'sentence'> = {
     ...numbers(main, origin),
     rule: options.rule,
@@ -479,7 +482,8 @@ export function analysePrefix(prompt: Prompt, options: PrefixOptions): PrefixRep
     scopes: { conversation: numbers(scopes.user, origin), user: numbers(scopes.user, origin), everyone: numbers(scopes.everyone, origin) },
     places: places.map((place) => withOrigin(place, origin)),
     whileKept: kept,
-    qualifiers: { upTo: !(same.end === null && kept.length === 0 && options.counter.exact), about: !options.counter.exact || same.reuse.about || values, hidden: hiddenTokens(options), hiddenTokens: options.sent === undefined || options.sent === null || options.sent <= same.total ? null : options.sent - same.total },
+    uncounted,
+    qualifiers: { upTo: !(same.end === null && kept.length === 0 && options.counter.exact), about: !options.counter.exact || same.reuse.about || uncounted.length > 0, hidden: hiddenTokens(options), hiddenTokens: options.sent === undefined || options.sent === null || options.sent <= same.total ? null : options.sent - same.total },
     allStatic,
     uncached: allStatic && same.total > 0 ? whyUncached({ rule: options.rule, model: options.model, reuse: same.reuse, marker, marked, format: options.format }) : null,
     withMarker: marker,

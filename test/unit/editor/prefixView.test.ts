@@ -46,6 +46,22 @@ describe('what the editor shows of a file', () => {
     assert.match(marked, /you said so/);
   });
 
+  it('names the values whose length no number holds', () => {
+    const details = (text: string) => viewOf(text, 'x_prompt.jinja').prompts[0]!.details.filter((line) => line.startsWith('Not counted'));
+    assert.deepEqual(details(`${rules}{{ tone }} {{ place }} {{ a }} {{ b }} {{ question }} {{ c }}`), ['Not counted: the values of tone, place, a and 1 more.']);
+    assert.deepEqual(details(`${rules}{{ question }}`), []);
+    assert.deepEqual(details(rules), []);
+  });
+
+  it('shows more than a sentence of a static prompt only when it is not cached as it stands', () => {
+    const one = (rule: string) => {
+      const file = analysed(JSON.stringify({ model: 'claude-sonnet-5', system: rules.repeat(4), messages: [{ role: 'user', content: 'x' }] }), 'r.json', rule);
+      return fileView(prompt, file, { ...prompt.ruleFor({ cache: rule }, prompt.loadRules()) }, judge(), { hidden: null, problems: [], countedBy: null }).prompts[0]!;
+    };
+    assert.deepEqual([one('vllm').allStatic, one('anthropic').allStatic], [true, false]);
+    assert.match(one('anthropic').sentence, /without a cache_control marker: add one/);
+  });
+
   it('shows backticks of a place as they are', () => {
     const hover = viewOf(`---\nargument-hint: x\n---\n!\`git status\`\n${rules}`, '.claude/commands/c.md').hovers[0]!;
     assert.match(hover.lines[0]!, /^\*\*`` !`git status` ``\*\*/);

@@ -6,6 +6,7 @@ import { createMemory, reachEndpoint } from '../probe/index';
 import { endpointTokens, type EndpointTokens } from '../probe/tokenCounting';
 import { exitCode, oneOf, parse, UsageError, type Command, type CommandContext } from './command';
 import { networkOf } from './environment';
+import { largestInput, readInput, readPlainFile } from './input';
 import { note, print } from './output';
 import { readWorkspaceSettings } from './settings';
 import { resolveTarget, targetOptions } from './target';
@@ -47,13 +48,7 @@ Exit code: 0 no warning, 1 a warning, 2 a file could not be read or the argument
     const files = positionals.flatMap((given) => expand(path.resolve(cwd, given), given, prompt.isPromptPath));
     await prompt.prepare(files.map((f) => f.shown));
     if (files.length === 0) note(`No prompt file in ${positionals.join(', ')}.`);
-    const readFile = (file: string): string | null => {
-      try {
-        return readFileSync(path.resolve(cwd, file), 'utf8');
-      } catch {
-        return null;
-      }
-    };
+    const readFile = (file: string): string | null => readPlainFile(path.resolve(cwd, file));
     const asked = values.endpoint !== undefined || values.demo === true ? await openEndpoint(values, context) : null;
     let unreadable = 0;
     const results: { readonly result: LintResult; readonly analysed: AnalysedFile }[] = [];
@@ -65,9 +60,9 @@ Exit code: 0 no warning, 1 a warning, 2 a file could not be read or the argument
       for (const { shown, absolute } of files) {
         let bytes: Buffer;
         try {
-          bytes = readFileSync(absolute);
+          bytes = await readInput(absolute, largestInput, shown);
         } catch (error) {
-          note(`${shown} cannot be read: ${(error as Error).message}.`);
+          note((error as Error).message);
           unreadable += 1;
           continue;
         }

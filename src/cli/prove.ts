@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { checkProof, prefixProof, prepareProof, type PrefixResult, type PrefixRow, type ProbeJob, type ProofSubject, type ProofTarget } from '../probe/index';
 import { proofPair, ruleArithmetic } from '../prompt/proofPair';
 import { count, interval } from '../report/format';
 import { oneOf, parse, UsageError, wholeNumber, type Command, type CommandContext } from './command';
+import { besideOf, largestPrompt, readInput } from './input';
 import { experimentArgs, numberList, runExperiment, scenarioOptions, scenarioUsage } from './scenario';
 import { alignedTable, number } from './scenarioText';
 import { readWorkspaceSettings } from './settings';
@@ -51,20 +51,8 @@ async function subjectOf(file: string, { cwd }: CommandContext, given: { readonl
   const prefix = (readWorkspaceSettings(cwd).values['prefix'] ?? {}) as { readonly scope?: (typeof scopes)[number]; readonly variables?: Record<string, string>; readonly rules?: unknown };
   const full = path.resolve(cwd, file);
   await prompt.prepare([file]);
-  let text: string;
-  try {
-    text = prompt.decode(readFileSync(full));
-  } catch (error) {
-    throw new UsageError(`The prompt file ${file} cannot be read: ${(error as Error).message}.`);
-  }
-  const readFile = (name: string): string | null => {
-    try {
-      return readFileSync(path.resolve(path.dirname(full), name), 'utf8');
-    } catch {
-      return null;
-    }
-  };
-  const parsed = prompt.parsePromptFile(text, full, { readFile });
+  const text = prompt.decode(await readInput(full, largestPrompt, `The prompt file ${file}`));
+  const parsed = prompt.parsePromptFile(text, full, { readFile: besideOf(cwd, file) });
   if (parsed === null || parsed.prompts.length === 0) throw new UsageError(`${file} holds no prompt: name a prompt file, or lint it to see why (first-token lint ${file}).`);
   return (job) => async ({ server, dialect, url, model }) => {
     const today = new Date();

@@ -71,9 +71,11 @@ describe('first-token prove', function () {
 
   it('names what is wrong: no file, no prompt, an unknown rule, a bad list', async () => {
     writeFileSync(path.join(folder.path, 'math.py'), 'def add(a, b):\n    return a + b\n');
+    writeFileSync(path.join(folder.path, 'large.md'), 'a'.repeat(5_000_001));
     for (const [args, words] of [
       [[], /Name the prompt file to prove/],
       [['nowhere.prompty', '--endpoint', simulator.url], /nowhere\.prompty cannot be read/],
+      [['large.md', '--endpoint', simulator.url], /large\.md has more than 5 MB/],
       [['math.py', '--endpoint', simulator.url], /holds no prompt/],
       [['rules.prompty', '--endpoint', simulator.url, '--rule', 'vlm'], /--rule takes vllm, /],
       [['rules.prompty', '--endpoint', simulator.url, '--expiry', '60,x'], /--expiry takes numbers above 0/],

@@ -99,14 +99,23 @@ for (const [kind, make, name] of [
     // Of files with many prompts the first hundred are shown.
     if (tokens < (view.prompts.length > 1 ? 2000 : bytes / 20)) throw new Error(`${kind}, ${label}: only ${tokens} tokens were counted, so the figure would say nothing`);
     const edits = [];
-    for (let i = 0; i < 7; i += 1) {
+    for (let i = 0; i < (bytes > 500_000 ? 7 : 21); i += 1) {
       // Another word typed in the middle of the text each time.
-      const at = text.indexOf('\n', text.length >> 1);
+      // In code: in the text of a prompt, as an edit that breaks the syntax there has the whole file read anew (the row below).
+      const at = kind === 'TypeScript' || kind === 'Python' ? text.indexOf(' answer in two', text.length >> 1) : text.indexOf('\n', text.length >> 1);
       const edited = kind === 'batch JSONL' ? text.replace('Question 1"', `Question 1 ${i}"`) : `${text.slice(0, at)} word${i}${text.slice(at)}`;
       edits.push((await cost(() => analyse(edited, name, 3 + i))).cpu);
     }
     row(`${kind}, ${label}: an edit`, median(edits), budget, 'ms', `${(median(edits) / empty).toFixed(0)} × an empty question`);
   }
+}
+
+{
+  const text = python(100_000);
+  const at = text.indexOf('\n', text.indexOf('return [a, b]', text.length >> 1));
+  const edits = [];
+  for (let i = 0; i < 7; i += 1) edits.push((await cost(() => analyse(`${text.slice(0, at)} half${i}${text.slice(at)}`, 'broken_prompts.py', i))).cpu);
+  row('Python, 100 kB: an edit with broken syntax', median(edits), null, 'ms', 'the whole file is parsed');
 }
 
 // While the thread works on 1 MB, the asking side must stay free: the longest it was not.

@@ -34,7 +34,7 @@ const dialects = { python, jsx: javascript.configure({ dialect: 'jsx' }), ts: ja
 const grammarOf = (path: string, language: 'python' | 'javascript') => (language === 'python' ? language : /\.(?:[jt]sx)$/.test(path) ? 'ts jsx' : /\.[cm]?ts$/.test(path) ? 'ts' : 'jsx');
 
 /** Trees of the files edited last, for those large enough to be worth it. */
-const kept = new Map<string, { readonly text: string; readonly tree: Tree }>();
+const kept = new Map<string, { readonly text: string; readonly tree: Tree; readonly broken: boolean }>();
 const mostKept = 4;
 const worthKeeping = 20_000;
 
@@ -47,9 +47,9 @@ function parseAgain({ path, text }: FormatInput, language: 'python' | 'javascrip
   const key = `${grammar} ${path}`;
   const before = kept.get(key);
   kept.delete(key);
-  const again = before === undefined ? null : dialects[grammar].parse(text, fragmentsFor(before, text));
+  const again = before === undefined || before.broken ? null : dialects[grammar].parse(text, fragmentsFor(before, text));
   const tree = again === null || isBroken(again) ? dialects[grammar].parse(text) : again;
-  if (text.length >= worthKeeping) kept.set(key, { text, tree });
+  if (text.length >= worthKeeping) kept.set(key, { text, tree, broken: tree !== again && isBroken(tree) });
   for (const oldest of kept.keys()) {
     if (kept.size <= mostKept) break;
     kept.delete(oldest);

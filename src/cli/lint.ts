@@ -86,7 +86,7 @@ Exit code: 0 no warning, 1 a warning, 2 a file could not be read or the argument
     const all = results.map(({ result }) => result);
     if (values.json) await print(`${JSON.stringify(all, null, 2)}\n`);
     else if (values.sarif) await print(`${JSON.stringify(sarif(all, cwd), null, 2)}\n`);
-    else await print(results.map(({ result, analysed }) => inWords(result, analysed)).join('\n') + '\n');
+    else if (results.length > 0) await print(`${results.map(({ result, analysed }) => inWords(result, analysed)).join('\n')}\n${results.length > 1 ? `\n${sum(all)}\n` : ''}`);
     if (unreadable > 0) return exitCode.usage;
     return all.some((r) => r.findings.some((f) => f.severity === 'warning')) ? 1 : exitCode.ok;
   },
@@ -201,15 +201,6 @@ async function openEndpoint(values: Parameters<typeof resolveTarget>[0], context
   };
 }
 
-interface Linted {
-  readonly file: string;
-  readonly format: string;
-  readonly rule: string;
-  readonly scope: string;
-  readonly tokens: { readonly total: number; readonly commonPrefix: number; readonly reusable: number; readonly source: string };
-  readonly findings: readonly { readonly code: string; readonly severity: 'warning' | 'information' | 'hint'; readonly start: number; readonly end: number; readonly line: number; readonly message: string }[];
-}
-
 function expand(absolute: string, shown: string, isPromptPath: (path: string) => boolean): { shown: string; absolute: string }[] {
   let folder = false;
   try {
@@ -228,17 +219,26 @@ function expand(absolute: string, shown: string, isPromptPath: (path: string) =>
     });
 }
 
-function inWords(result: Linted, { prompts }: AnalysedFile): string {
+function inWords(result: LintResult, { prompts }: AnalysedFile): string {
   const n = (value: number): string => value.toLocaleString('en-US');
   const { total, reusable, commonPrefix } = result.tokens;
   const about = prompts.some(({ report }) => !report.exact) ? 'about ' : '';
   const hidden = prompts[0]?.report.qualifiers.hiddenTokens ?? null;
-  const head = `${result.file} (${result.format}): ${n(reusable)} of ${about}${n(total)} tokens reusable on ${result.rule} for the same ${result.scope}${commonPrefix === reusable ? '' : `, common prefix ${n(commonPrefix)}`}${hidden === null ? '' : ` (as sent ${n(total + hidden)}: the chat template and sample values add ${n(hidden)})`}`;
+  const head = prompts.length === 0 ? `${result.file} (${result.format}): no prompt in it` : `${result.file} (${result.format}): ${n(reusable)} of ${about}${n(total)} tokens reusable on ${result.rule} ${scopeWords[result.scope]}${commonPrefix === reusable ? '' : `, common prefix ${n(commonPrefix)}`}${hidden === null ? '' : ` (as sent ${n(total + hidden)}: the chat template and sample values add ${n(hidden)})`}`;
   return [head, ...result.findings.map((f) => `  ${result.file}:${f.line}  ${f.severity}  ${f.message}  [${f.code}]`)].join('\n');
 }
 
+const scopeWords = { conversation: 'within a conversation', user: 'for the same user', everyone: 'for everyone' } as const;
+
+/** How many files were read and what was found in them. */
+function sum(results: readonly LintResult[]): string {
+  const of = (severity: LintResult['findings'][number]['severity']): number => results.reduce((total, { findings }) => total + findings.filter((f) => f.severity === severity).length, 0);
+  const many = (n: number, word: string): string => `${n} ${word}${n === 1 ? '' : 's'}`;
+  return `${many(results.length, 'file')}, ${many(of('warning'), 'warning')}, ${of('information')} information, ${many(of('hint'), 'hint')}`;
+}
+
 /** SARIF 2.1.0 (OASIS), with byte offsets as regions of bytes and lines from 1. */
-function sarif(results: readonly Linted[], cwd: string): unknown {
+function sarif(results: readonly LintResult[], cwd: string): unknown {
   const level = { warning: 'warning', information: 'note', hint: 'note' } as const;
   const codes = [...new Set(results.flatMap((r) => r.findings.map((f) => f.code)))].sort();
   return {

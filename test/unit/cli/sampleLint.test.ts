@@ -22,4 +22,12 @@ describe('first-token lint on the sample workspace', () => {
       assert.deepEqual(result.findings.filter(({ severity }) => severity === 'warning').map(({ line, text }) => [line, text]), breaks, file);
     }
   });
+
+  it('says it in words: the scope, a file without a prompt, and the sum', async () => {
+    const cwd = path.join(root, 'test/fixtures/workspace');
+    const { stdout } = await terminal(['lint', 'support.prompty', 'prompts/semantic-kernel/Summary', '--scope', 'everyone'], { cwd }).ended;
+    assert.match(stdout, /^support\.prompty \(prompty\): 0 of about [\d,]+ tokens reusable on vllm for everyone/m);
+    assert.match(stdout, /config\.json \(\w+\): no prompt in it$/m);
+    assert.match(stdout, /\n\n3 files, 2 warnings, 0 information, 0 hints\n$/);
+  });
 });

@@ -14,7 +14,8 @@ export const decodeCommand: Command = {
   --timed  FILE is a socket recording: a JSON line a read, { t, n, b }, HTTP head and chunks included
   --json   one JSON object
 
-Exit code: 0 decoded (a cut stream and an error of the server too), 2 wrong usage, 3 nothing in FILE is an answer.`,
+Exit code: 0 decoded (a cut stream and an error of the server too), 2 wrong usage, 3 nothing in FILE is an answer. With --json 0
+whenever the object is printed: its outcome tells.`,
   async run({ args }) {
     const { values, positionals } = parse(args, { api: { type: 'string' }, timed: { type: 'boolean' }, json: { type: 'boolean' } }, { most: 1, least: 1, what: 'one file to decode' });
     const api = oneOf('--api', values.api, apis) ?? 'auto';
@@ -28,7 +29,7 @@ Exit code: 0 decoded (a cut stream and an error of the server too), 2 wrong usag
     }
     if (values.json) {
       await print(`${JSON.stringify(decoded)}\n`);
-      return codeOf(decoded);
+      return exitCode.ok;
     }
     const { outcome, outputTokens, arrivals } = decoded;
     await print(

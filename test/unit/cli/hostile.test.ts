@@ -125,7 +125,8 @@ describe('the terminal tool in hostile places', function () {
   it('a file that holds no answer: exit code 3; a broken stream is decoded as far as it goes', async () => {
     const codeOf = async (name: string, content: string): Promise<number | null> => {
       writeFileSync(path.join(folder.path, name), content);
-      return (await run(['decode', name, '--json'])).code;
+      assert.equal((await run(['decode', name, '--json'])).code, 0, 'the object tells the outcome');
+      return (await run(['decode', name])).code;
     };
     assert.equal(await codeOf('nonsense.txt', 'Dear reader, this is a letter.\n'), 3);
     assert.equal(await codeOf('empty.sse', ''), 3);

@@ -6,8 +6,8 @@ import type { ChatPrompt } from '../prompt/prompt';
 import { clientBottleneck, type ClientLoad } from '../report/capacity';
 import type { LiveRow } from '../report/messages';
 import { buildReport, type EndpointSummary, type Environment, type Report, type ReportInput, type ServerView, type Slo } from '../report/report';
-import { completed, shiftSample, ttft, type Milliseconds, type Sample } from '../report/sample';
-import { percentile, sorted, summarise } from '../report/statistics';
+import { shiftSample, type Milliseconds, type Sample } from '../report/sample';
+import { percentile, sorted } from '../report/statistics';
 import { now } from './clock';
 import type { Decoded } from './decode';
 import { createAnswerCheck, type AnswerCheck } from './answerCheck';
@@ -142,7 +142,7 @@ async function* measure(job: ProbeJob, plan: ProbePlan, target: Target, detectio
     for (;;) {
       const { done, value } = await running.next();
       if (done) {
-        record.clientBottleneck = bottleneckOf(clientLoad(value, record.samples, loopUse(ownLoop, kept)), record.samples);
+        record.clientBottleneck = clientBottleneck(clientLoad(value, record.samples, loopUse(ownLoop, kept)), record.samples, job.slo);
         record.finish(value.clockErrors, value.stopped, value.origin, await metrics?.stop());
         break;
       }
@@ -194,7 +194,7 @@ async function* measuringScenario<Result>(job: ProbeJob, scenario: Scenario<Resu
     await record.begin();
     yield { type: 'begin', report: record.report([], false), total: next.done ? 0 : next.value.plan.shots.length, detection };
     const metrics = watchMetrics(job, target, detection, side);
-    const course = new ScenarioCourse(record, budget, kept);
+    const course = new ScenarioCourse(record, budget, kept, job.slo);
     try {
       while (!next.done) {
         record.scenario = { name: scenario.name, result: next.value.soFar, shown: next.value.shown };
@@ -231,8 +231,10 @@ class ScenarioCourse {
   readonly #began = now();
   readonly #samples = new Map<string, Sample[]>();
   readonly #clients = new Map<string, ClientLoad>();
+  readonly #slo: Slo;
 
-  constructor(record: RunRecord, budget: SharedBudget, kept: KeptRecorders) {
+  constructor(record: RunRecord, budget: SharedBudget, kept: KeptRecorders, slo: Slo) {
+    this.#slo = slo;
     this.#record = record;
     this.#budget = budget;
     this.#kept = kept;
@@ -242,7 +244,11 @@ class ScenarioCourse {
   show(names: readonly string[] | null): void {
     if (names !== null) for (const name of this.#samples.keys()) if (!names.includes(name)) this.#samples.delete(name);
     this.#record.samples = [...this.#samples.values()].flat();
-    this.#record.clientBottleneck = [...this.#samples].map(([name, samples]) => bottleneckOf(this.#clients.get(name), samples)).find((reason) => reason !== null) ?? null;
+    const reasons = [...this.#samples].map(([name, samples]) => {
+      const client = this.#clients.get(name);
+      return client === undefined ? null : clientBottleneck(client, samples, this.#slo);
+    });
+    this.#record.clientBottleneck = reasons.find((reason) => reason !== null) ?? null;
   }
 
   async *carryOut(step: Step<unknown>, signal: AbortSignal): AsyncGenerator<RunEvent, StepRun> {
@@ -322,11 +328,6 @@ function clientLoad(result: RunResult, samples: readonly Sample[], loop: number)
 /** Share of time (0–1) that the busiest loop was busy: this thread's since `own`, or a recorder's. */
 function loopUse(own: EventLoopUtilization, kept: KeptRecorders): number {
   return Math.max(performance.eventLoopUtilization(own).utilization, kept.loopUse() ?? 0);
-}
-
-/** Why this machine was the limit of a step or a probe, against the first tokens it saw. */
-function bottleneckOf(client: ClientLoad | undefined, samples: readonly Sample[]): string | null {
-  return client === undefined ? null : clientBottleneck(client, summarise(samples.filter((s) => s.role === 'measured' && completed(s)).flatMap((s) => ttft(s) ?? [])));
 }
 
 /** What has been measured so far, in memory and on disk. */

@@ -1,7 +1,8 @@
 /** What a row of load steps says: the knee, throughput while all slots were busy, a growing queue, and whether the client was the limit. */
-import type { Summary, Verdict } from './report';
-import { completed, lastStamp, type Milliseconds, type Sample } from './sample';
-import { tQuantile } from './statistics';
+import { brokenLimits, isDue, isGood } from './goodput';
+import type { Slo, Verdict } from './report';
+import { completed, lastStamp, ttft, type Milliseconds, type Sample } from './sample';
+import { summarise, tQuantile } from './statistics';
 
 /** One step of a sweep or a rate search, as far as the knee needs it. */
 export interface LoadStep {
@@ -110,12 +111,29 @@ export interface ClientLoad {
   readonly lateP99: Milliseconds | null;
 }
 
-/** Why the client itself was the limit, in numbers for the caveat; null when it was not. The run then gets no verdict on the server. */
-export function clientBottleneck(load: ClientLoad, ttft: Summary | null): string | null {
+/**
+ * Why the client itself was the limit, in numbers for the caveat; null when it was not. The run then gets no verdict on the server. A busy loop
+ * or late starts mean that the load was not what it says; late stamps count only where they could have changed what was good.
+ */
+export function clientBottleneck(load: ClientLoad, samples: readonly Sample[], slo: Slo): string | null {
   const reasons: string[] = [];
   if (load.loopUse !== null && load.loopUse > 0.8) reasons.push(`its event loop was busy ${Math.round(load.loopUse * 100)} of 100 parts of the time`);
-  const limit = Math.max(20, 0.25 * (ttft?.p50 ?? 0));
-  if (load.clockErrorP99 !== null && load.clockErrorP99 > limit) reasons.push(`its stamps were ${Math.round(load.clockErrorP99)} ms late at p99`);
+  const first = summarise(samples.filter((s) => s.role === 'measured' && completed(s)).flatMap((s) => ttft(s) ?? []));
+  const limit = Math.max(20, 0.25 * (first?.p50 ?? 0));
+  if (load.clockErrorP99 !== null && load.clockErrorP99 > limit && !holdsDespite(load.clockErrorP99, samples, slo)) reasons.push(`its stamps were ${Math.round(load.clockErrorP99)} ms late at p99`);
   if (load.lateP99 !== null && load.lateP99 > limit) reasons.push(`its requests started ${Math.round(load.lateP99)} ms late at p99`);
   return reasons.length === 0 ? null : reasons.join(', ');
+}
+
+/**
+ * Whether each answer is as good, or as bad, with stamps `error` ms late as with right ones: what failed or was wrong stays so, and a late stamp
+ * only makes a good answer look slower, but for its pace, which a first token stamped late shortens.
+ */
+function holdsDespite(error: Milliseconds, samples: readonly Sample[], slo: Slo): boolean {
+  if (slo.gapP99 !== undefined) return false;
+  return samples.filter(isDue).every((s) => {
+    const broken = brokenLimits(s, slo);
+    if (broken === null || broken.includes('valid')) return true;
+    return broken.length === 0 && isGood({ ...s, firstToken: s.firstToken === null ? null : Math.max(s.start, s.firstToken - error) }, slo);
+  });
 }

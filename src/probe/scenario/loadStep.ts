@@ -37,7 +37,7 @@ export function loadResult(run: Pick<StepRun, 'samples' | 'client'>, slo: Slo, s
   const reached = attainment(measured, slo);
   const window = measured.filter((s) => s.outcome.kind !== 'cancelled').reduce((end, s) => Math.max(end, lastStamp(s)), 0);
   const first = summarise(values(done, ttft));
-  const bottleneck = clientBottleneck(run.client, first);
+  const bottleneck = clientBottleneck(run.client, measured, slo);
   const outcomes: Partial<Record<OutcomeKind, number>> = {};
   for (const { outcome } of measured) outcomes[outcome.kind] = (outcomes[outcome.kind] ?? 0) + 1;
   const pace = summarise(values(done, tpot));

@@ -66,10 +66,25 @@ describe('a queue', () => {
 });
 
 describe('the client as the limit', () => {
+  const slo = { ttft: 500, tpot: 30, attainment: 0.95 };
+  const bad = [steady(0, 600, 20, 11)];
+
   it('is told by its own numbers', () => {
-    const ttft = { n: 1, mean: 200, min: 200, p50: 200, p90: 200, p95: 200, p99: 200, max: 200, ci95: { p50: [null, null], p90: [null, null], p95: [null, null], p99: [null, null] }, unit: 'ms' } as const;
-    assert.equal(clientBottleneck({ loopUse: 0.3, clockErrorP99: 2, lateP99: 1 }, ttft), null);
-    assert.equal(clientBottleneck({ loopUse: null, clockErrorP99: null, lateP99: null }, null), null);
-    assert.match(clientBottleneck({ loopUse: 0.93, clockErrorP99: 60, lateP99: 80 }, ttft) ?? '', /93 of 100.*60 ms late.*started 80 ms late/);
+    assert.equal(clientBottleneck({ loopUse: 0.3, clockErrorP99: 2, lateP99: 1 }, bad, slo), null);
+    assert.equal(clientBottleneck({ loopUse: null, clockErrorP99: null, lateP99: null }, [], slo), null);
+    assert.match(clientBottleneck({ loopUse: 0.93, clockErrorP99: 160, lateP99: 180 }, bad, slo) ?? '', /93 of 100.*160 ms late.*started 180 ms late/);
+  });
+
+  it('late stamps count only where they could have changed what was good', () => {
+    const late = { loopUse: 0.1, clockErrorP99: 60, lateP99: 1 };
+    assert.match(clientBottleneck({ ...late, clockErrorP99: 200 }, bad, slo) ?? '', /200 ms late/);
+    // Good although its first token may have been stamped late; the pace is at most 20 + 60 / 10 = 26 ms.
+    assert.equal(clientBottleneck(late, [steady(0, 100, 20, 11)], slo), null);
+    // 25 + 60 / 10 = 31 ms would break the limit of 30 ms.
+    assert.match(clientBottleneck(late, [steady(0, 100, 25, 11)], slo) ?? '', /60 ms late/);
+    // What failed, or was wrong, is so with every clock.
+    assert.equal(clientBottleneck(late, [steady(0, 100, 20, 11), failed(0, { kind: 'connect' }), steady(0, 100, 25, 11, { outcome: { kind: 'invalid' } })], slo), null);
+    // Late stamps make gaps shorter and longer.
+    assert.match(clientBottleneck(late, [steady(0, 100, 20, 11)], { ...slo, gapP99: 500 }) ?? '', /60 ms late/);
   });
 });

@@ -5,6 +5,7 @@ import * as vscode from 'vscode';
 import { count } from '../report/format';
 import { answered, type Dialogs } from './dialogs';
 import { Failure } from './failure';
+import type { EditOutcome } from './prefixEditCost';
 import { sourceOf } from './prefixDocuments';
 import type { JudgeBy, Renderable, RenderSide, SideBySide } from './prefixMessages';
 import type { PrefixWorker } from './prefixWorker';
@@ -15,8 +16,8 @@ export interface PrefixCompare {
   renders(document: vscode.TextDocument): Promise<SideBySide>;
   /** Two requests of the document, or one of it and one of another file. */
   requests(document: vscode.TextDocument): Promise<SideBySide>;
-  /** What the edit since HEAD invalidates. */
-  sinceLastCommit(document: vscode.TextDocument): Promise<{ readonly kept: number; readonly invalidated: number; readonly line: number | null }>;
+  /** What can be reused before and after the edit since HEAD, and what of it is computed again once. */
+  sinceLastCommit(document: vscode.TextDocument): Promise<EditOutcome>;
   dispose(): void;
 }
 
@@ -131,7 +132,7 @@ export function createPrefixCompare(parts: { readonly worker: PrefixWorker; read
       const source = sourceOf(document);
       const cost = await worker.ask({ type: 'editCost', before: { ...source, text: before }, after: source, judge: parts.judge() });
       const name = path.posix.basename(document.uri.path);
-      const words = cost.line === null ? vscode.l10n.t('what is sent has not changed') : vscode.l10n.t('the edit invalidates {0} of {1} tokens once, from line {2} on', count(cost.invalidated), count(cost.kept + cost.invalidated), cost.line);
+      const { words } = cost;
       await show(virtual(name, before), document.uri, `${name} ${vscode.l10n.t('since HEAD')}: ${words}`, cost.line === null ? null : { line: cost.line, column: 1 });
       void dialogs.choose('info', `${name}: ${words}.`);
       return cost;

@@ -2,6 +2,7 @@
 import type { EndpointCounts } from '../probe/index';
 import type { CountedEnds } from '../prompt/requestDiff';
 import type { ChatPrompt, Finding, FormatId, InputPrice, RuleTarget, Scope, Severity, TokenCountSource } from '../prompt/index';
+import type { EditOutcome } from './prefixEditCost';
 
 /** What a file is judged by. */
 export interface JudgeBy {
@@ -196,7 +197,7 @@ export interface PrefixAnswers {
   renders: SideBySide;
   requests: readonly { readonly name: string; readonly model: string | null; readonly line: number }[];
   compareRequests: SideBySide;
-  editCost: { readonly kept: number; readonly invalidated: number; readonly line: number | null };
+  editCost: EditOutcome & { /** The outcome as a sentence. */ readonly words: string };
   proof: ProofPrompts;
   predict: { readonly tokens: number; readonly why: string; readonly total: number; readonly common: number };
   /** Files found, and whether it was cut short at `most` or by a cancellation. */

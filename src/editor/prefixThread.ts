@@ -10,6 +10,7 @@ import type { AnalysedFile, CacheRule, EndpointCounter, PromptFile, TokenCounter
 import { proofPair, ruleArithmetic } from '../prompt/proofPair';
 import { count } from '../report/format';
 import { globPattern } from './globs';
+import { editOutcome, editWords } from './prefixEditCost';
 import type { FromThread, JudgeBy, PrefixAnswers, PrefixQuestion, ScannedFile, SideBySide, SourceText, ToThread } from './prefixMessages';
 import { fileView, fixesAt, noPrompt, ruleView, scannedFile, type PromptPart } from './prefixView';
 
@@ -295,16 +296,9 @@ function asText(prompt: PromptPart, body: Readonly<Record<string, unknown>>): st
 
 async function editCost(prompt: PromptPart, { before, after, judge }: Question<'editCost'>): Promise<PrefixAnswers['editCost']> {
   const [old, fresh] = [await analysedBy(prompt, before, judge), await analysedBy(prompt, after, judge)];
-  const side = ({ analysed }: typeof old) => {
-    const one = analysed?.file.prompts[0];
-    const pieces = analysed?.prompts[0]?.pieces;
-    return one === undefined || pieces === undefined ? null : { prompt: one, pieces };
-  };
-  const [a, b] = [side(old), side(fresh)];
-  if (b === null) throw new Error('No prompt was found in this file.');
-  const none = { prompt: { ...b.prompt, parts: [] }, pieces: [] };
-  const { kept: same, invalidated, place } = prompt.editCost(a ?? none, b, fresh.counter);
-  return { kept: same, invalidated, line: place === null ? null : lineOf(after.text, place.start) };
+  if (fresh.analysed === null || fresh.analysed.prompts.length === 0) throw new Error('No prompt was found in this file.');
+  const outcome = editOutcome(prompt, old.analysed, fresh.analysed, fresh.counter);
+  return { ...outcome, words: editWords(outcome, fresh.choice.rule.name) };
 }
 
 function lineOf(text: string, offset: number): number {

@@ -83,8 +83,15 @@ describe('comparing prompts', () => {
     await answering({});
     const cost = await prefix.compare.sinceLastCommit(document);
     assert.ok(cost.line !== null && document.lineAt(cost.line - 1).text.includes('Vouchers'), `line ${cost.line}`);
-    assert.ok(cost.kept > 100 && cost.invalidated > 10, `${cost.kept} kept, ${cost.invalidated} invalidated`);
-    assert.match(activeTab()?.label ?? '', /since HEAD/);
+    assert.ok(cost.kept > 100 && cost.lost > 10 && cost.lost <= cost.before, JSON.stringify(cost));
+    assert.match(activeTab()?.label ?? '', /since HEAD: .* that were reusable are computed again once, from line \d+ on/);
+    writeFileSync(path.join(folder, 'slow.prompty'), sample('support.prompty'));
+    git('add', '.');
+    git('commit', '-q', '-m', 'second');
+    const mended = await openFile('repository/slow.prompty', sample('support.prompty').replace('It is {{current_time}}.\n', '').replace('user:\n', 'user:\nIt is {{current_time}}. '));
+    const told = await answering({});
+    assert.equal((await prefix.compare.sinceLastCommit(mended)).lost, 0);
+    assert.match(told[0]?.message ?? '', /: 0 → \d+ of \d+ tokens reusable on vLLM; nothing was reusable before, so the edit costs nothing\.$/);
     const fresh = await openFile('repository/new.prompty', 'x');
     const said = await answering({});
     await vscode.commands.executeCommand('firstToken.sinceLastCommit', fresh.uri);

@@ -70,9 +70,11 @@ export function createPrefixCompare(parts: { readonly worker: PrefixWorker; read
     const other: RenderSide = { ...base, nonce: nonces[1] };
     type Item = vscode.QuickPickItem & { sides: () => Promise<readonly [RenderSide, RenderSide]> };
     const direct = (a: RenderSide, b: RenderSide) => () => Promise.resolve([a, b] as const);
+    const later: Item = { label: vscode.l10n.t('Now and an hour later'), detail: vscode.l10n.t('The same inputs at two times of the day; variables that hold the time follow it'), sides: direct(base, { ...other, clock: clock + hour + minute }) };
+    const tomorrow: Item = { label: vscode.l10n.t('Today and tomorrow'), detail: vscode.l10n.t('The same inputs a day apart; variables that hold the date follow it'), sides: direct(base, { ...other, clock: clock + 24 * hour }) };
     const items: Item[] = [
-      { label: vscode.l10n.t('Now and an hour later'), detail: vscode.l10n.t('The same inputs at two times of the day'), sides: direct(base, { ...other, clock: clock + hour + minute }) },
-      { label: vscode.l10n.t('Today and tomorrow'), detail: vscode.l10n.t('The same inputs a day apart'), sides: direct(base, { ...other, clock: clock + 24 * hour }) },
+      ...(one.clock === 'minute' ? [later] : []),
+      ...(one.clock === null ? [] : [tomorrow]),
       ...one.samples.slice(1).map((words, i) => ({ label: vscode.l10n.t('Sample 1 and sample {0}', i + 2), detail: words, sides: direct(base, { ...other, sample: i + 1 }) })),
       ...one.variables.map(({ name, value }) => ({
         label: vscode.l10n.t('Another value of {0}', name),
@@ -83,6 +85,7 @@ export function createPrefixCompare(parts: { readonly worker: PrefixWorker; read
         },
       })),
     ];
+    if (items.length === 0) throw new Failure(vscode.l10n.t('Nothing in this prompt changes: it has no clock and no variable, so two renders are the same.'));
     return await (await answered(dialogs.pick(items, { title: vscode.l10n.t('Compare Renders'), placeHolder: vscode.l10n.t('What differs between the two renders'), matchOnDetail: true }))).sides();
   }
 
@@ -103,7 +106,7 @@ export function createPrefixCompare(parts: { readonly worker: PrefixWorker; read
   return {
     async renders(document) {
       const source = sourceOf(document);
-      const one = await pickPrompt(await worker.ask({ type: 'renderable', source }));
+      const one = await pickPrompt(await worker.ask({ type: 'renderable', source, judge: parts.judge() }));
       const [a, b] = await pickSides(one);
       const compared = await worker.ask({ type: 'renders', source, index: one.index, a, b, judge: parts.judge() });
       const name = path.posix.basename(document.uri.path);

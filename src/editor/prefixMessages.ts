@@ -128,6 +128,8 @@ export interface Renderable {
   /** Input sets the file brings along, in words. */
   readonly samples: readonly string[];
   readonly variables: readonly { readonly name: string; readonly value: string | null }[];
+  /** The quickest clock in it, a call or a variable: what two times make differ. */
+  readonly clock: 'day' | 'minute' | null;
 }
 
 /** One side of a render: an input set of the file (by index), values over it, and a clock in epoch ms. */
@@ -175,7 +177,7 @@ export type PrefixQuestion =
   /** Fixes at a stretch of a version that was analysed. */
   | { readonly type: 'fixes'; readonly uri: string; readonly version: number; readonly start: number; readonly end: number }
   | { readonly type: 'rules'; readonly judge: JudgeBy }
-  | { readonly type: 'renderable'; readonly source: SourceText }
+  | { readonly type: 'renderable'; readonly source: SourceText; readonly judge: JudgeBy }
   | { readonly type: 'renders'; readonly source: SourceText; readonly index: number; readonly a: RenderSide; readonly b: RenderSide; readonly judge: JudgeBy }
   | { readonly type: 'requests'; readonly text: string }
   | { readonly type: 'compareRequests'; readonly a: { readonly text: string; readonly index: number }; readonly b: { readonly text: string; readonly index: number }; readonly judge: JudgeBy }

@@ -12,6 +12,7 @@ import { count } from '../report/format';
 import { globPattern } from './globs';
 import { editOutcome, editWords } from './prefixEditCost';
 import type { FromThread, JudgeBy, PrefixAnswers, PrefixQuestion, ScannedFile, SideBySide, SourceText, ToThread } from './prefixMessages';
+import { renderables, renderedSides } from './prefixRenders';
 import { fileView, fixesAt, noPrompt, ruleView, scannedFile, type PromptPart } from './prefixView';
 
 type Question<K extends PrefixQuestion['type']> = Extract<PrefixQuestion, { type: K }>;
@@ -73,7 +74,7 @@ async function answer(id: number, question: PrefixQuestion): Promise<PrefixAnswe
       return { rules: [...book.rules.values()].map((rule) => ruleView(rule, 'chosen')), chosen: ruleView(choice.rule, choice.how) };
     }
     case 'renderable':
-      return await renderable(prompt, question.source);
+      return await renderable(prompt, question);
     case 'renders':
       return await renders(prompt, question);
     case 'requests':
@@ -232,18 +233,9 @@ async function analyse(prompt: PromptPart, { source, version, judge, counted }: 
   return fileView(prompt, analysed, choice, judge, { hidden, problems, countedBy: counted?.by ?? null });
 }
 
-async function renderable(prompt: PromptPart, source: SourceText): Promise<PrefixAnswers['renderable']> {
+async function renderable(prompt: PromptPart, { source, judge }: Question<'renderable'>): Promise<PrefixAnswers['renderable']> {
   const file = await parse(prompt, source);
-  return (file?.prompts ?? []).map((one, index) => {
-    const known = prompt.sampleInputs(one);
-    const names = [...new Set([...one.variables.map(({ name }) => name), ...Object.keys(known), ...prompt.renderForProbe(file!, {}, 0, index).unrendered])];
-    return {
-      index,
-      name: one.name,
-      samples: one.samples.map((values) => JSON.stringify(values).slice(0, 120)),
-      variables: names.map((name) => ({ name, value: known[name] === undefined ? null : typeof known[name] === 'string' ? known[name] : JSON.stringify(known[name]) })),
-    };
-  });
+  return file === null ? [] : renderables(prompt, file, judge.variables);
 }
 
 async function renders(prompt: PromptPart, { source, index, a, b, judge }: Question<'renders'>): Promise<SideBySide> {
@@ -252,13 +244,7 @@ async function renders(prompt: PromptPart, { source, index, a, b, judge }: Quest
   if (file === null || one === undefined) throw new Error('No prompt was found in this file.');
   const { choice } = rulesFor(prompt, judge, one.model);
   const { counter } = await counterFor(prompt, judge, choice.rule);
-  const inputs = (side: typeof a) => ({ values: { ...prompt.sampleInputs(one), ...one.samples[side.sample], ...side.values }, clock: side.clock, nonce: side.nonce });
-  const { first, second, difference } = prompt.compareRenders(file, one, inputs(a), inputs(b), counter);
-  const tokens = counter.count(second.text);
-  const place = difference?.place ?? null;
-  const from = place === null ? [] : [`It comes from line ${lineOf(source.text, place.start)}: ${source.text.slice(place.start, place.end).replace(/\s+/g, ' ').slice(0, 60)}`];
-  const unrendered = [...new Set([...first.unrendered, ...second.unrendered])];
-  return { first: first.text, second: second.text, difference, tokens, words: [...from, ...(unrendered.length === 0 ? [] : [`Without a value, so left as written: ${unrendered.join(', ')}`])] };
+  return renderedSides(prompt, file, one, { a, b, variables: judge.variables, counter });
 }
 
 async function requests(prompt: PromptPart, { a, b, judge }: Question<'compareRequests'>): Promise<SideBySide> {

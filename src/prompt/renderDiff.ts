@@ -28,6 +28,8 @@ export interface RenderedPrompt {
   readonly pieces: readonly RenderedPiece[];
   /** Names of variables that had no value, in order, once each. */
   readonly unrendered: readonly string[];
+  /** Names without a value for which nothing is written at all: the list of a loop, the test of a condition. */
+  readonly leftOut: readonly string[];
 }
 
 type Scope = Readonly<Record<string, unknown>>;
@@ -50,10 +52,14 @@ function lookUp(path: string, scope: Scope): unknown {
   return value;
 }
 
+const isMissing = (path: string, scope: Scope) => lookUp(path, scope) === undefined && lookUp(path.split('.')[0] ?? '', scope) === undefined;
+
 const truthy = (value: unknown) => (Array.isArray(value) ? value.length > 0 : value !== undefined && value !== null && value !== false && value !== '' && value !== 0);
 
 class Renderer {
   readonly unrendered = new Set<string>();
+  readonly leftOut = new Set<string>();
+  readonly written = new Set<string>();
   readonly pieces: RenderedPiece[] = [];
   text = '';
   private work = 0;
@@ -112,6 +118,7 @@ class Renderer {
 
   private unknown(name: string, source: string, place: Place) {
     this.unrendered.add(name);
+    this.written.add(name);
     this.write(source, place);
   }
 
@@ -129,7 +136,10 @@ class Renderer {
     if (value !== undefined) return span.references.length > 1 && !this.jinja ? span.references.map((r) => words(lookUp(r.path, scope))).join('') : words(value);
     const called = this.call(span, first);
     if (called !== null) return called;
-    for (const reference of span.references) this.unrendered.add(reference.path);
+    for (const reference of span.references) {
+      this.unrendered.add(reference.path);
+      this.written.add(reference.path);
+    }
     return span.source;
   }
 
@@ -166,6 +176,7 @@ class Renderer {
         return this.assign(span, scope);
       case 'condition': {
         const branch = span.branches.find((b, i) => this.holds(b, i === 0 ? span.source : this.file.text.slice(b.tag.start, b.tag.end), scope));
+        if (branch !== span.branches[0]) for (const { path } of span.branches[0]?.references ?? []) if (isMissing(path, scope)) this.leftOut.add(path);
         return branch === undefined ? scope : this.spans(branch.spans, scope, foreign);
       }
       case 'loop':
@@ -210,7 +221,10 @@ class Renderer {
   private loop(span: ControlSpan, scope: Scope, foreign: Place | null) {
     const items = this.items(span, scope);
     if (items === null) {
-      for (const reference of span.references) this.unrendered.add(reference.path);
+      for (const reference of span.references) {
+        this.unrendered.add(reference.path);
+        this.leftOut.add(reference.path);
+      }
       return;
     }
     items.forEach((item, index) => {
@@ -274,7 +288,7 @@ export function renderPrompt(file: PromptFile, prompt: Prompt, inputs: RenderInp
     } else messages.push({ role: part.role, tools: part.slot === 'tools', message: part.slot === 'tools' ? null : part.message, text, parts: [piece] });
   }
   const sent = messages.filter((m) => !m.tools && m.text.trim() !== '');
-  return { chat: { messages: sent.map(({ role, text, parts }) => ({ role, text: text.trim(), ...marked(parts) })), tools: [] }, text: renderer.text, pieces: renderer.pieces, unrendered: [...renderer.unrendered] };
+  return { chat: { messages: sent.map(({ role, text, parts }) => ({ role, text: text.trim(), ...marked(parts) })), tools: [] }, text: renderer.text, pieces: renderer.pieces, unrendered: [...renderer.unrendered], leftOut: [...renderer.leftOut].filter((name) => !renderer.written.has(name)) };
 }
 
 /** A part with the cache marker that its file sets on it. */

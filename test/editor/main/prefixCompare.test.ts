@@ -39,10 +39,29 @@ describe('comparing prompts', () => {
     const document = await openFile('value.prompty', sample('support.prompty'));
     await answering({ pick: picking(/another value of question/i), input: () => Promise.resolve('Why?') });
     assert.ok((await prefix.compare.renders(document)).difference);
-    const still = await openFile('still.prompt.md', sample('support.prompt.md'));
-    const said = await answering({ pick: picking(/tomorrow/) });
-    assert.equal((await prefix.compare.renders(still)).difference, null);
+    const said = await answering({ pick: picking(/another value of question/i), input: ({ value }) => Promise.resolve(value) });
+    assert.equal((await prefix.compare.renders(document)).difference, null);
     assert.match(said[0]?.message ?? '', /no difference in \d+ tokens/);
+  });
+
+  it('lets a variable that holds the time follow the clock, although the sample pins it', async () => {
+    const { prefix } = await parts();
+    const document = await openFile('pinned.prompty', sample('support.prompty'));
+    const said = await answering({ pick: picking(/an hour later/) });
+    assert.equal((await prefix.compare.renders(document)).difference?.line, 2);
+    assert.match(said[0]?.message ?? '', /current_time follows the clock/);
+  });
+
+  it('offers no times where no clock is, and says when nothing can differ', async () => {
+    const { prefix } = await parts();
+    const plain = await openFile('plain.prompty', sample('support.prompty').replace('It is {{current_time}}.\n', ''));
+    const labels: string[] = [];
+    await answering({ pick: (items: unknown) => (labels.push(...(items as { label: string }[]).map(({ label }) => label)), Promise.resolve((items as never[])[0])) });
+    await prefix.compare.renders(plain).catch(() => null);
+    assert.ok(labels.length > 0 && labels.every((label) => !/later|tomorrow/.test(label)), labels.join(' | '));
+    const still = await openFile('still.prompt.md', sample('support.prompt.md'));
+    await answering({});
+    await assert.rejects(prefix.compare.renders(still), /Nothing in this prompt changes/);
   });
 
   it('compares two requests of a batch, and tells tool order from text', async () => {

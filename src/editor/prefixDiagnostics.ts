@@ -106,14 +106,13 @@ function codeAction(document: vscode.TextDocument, fix: FixView, diagnostics: re
 }
 
 /**
- * The edit of a fix. One that rewrites text opens the refactor preview with its parts checked: VS Code opens it for an edit that needs
- * confirmation and unchecks just that one, so an insertion of nothing asks for it.
+ * The edit of a fix. One that rewrites text opens the refactor preview with all its rows checked: VS Code opens it for an edit that needs
+ * confirmation and unchecks just that one. So what asks for it is a deletion of a file that is not there, which is given no row.
  */
 export function fixEdit(document: vscode.TextDocument, fix: FixView): vscode.WorkspaceEdit {
   const edit = new vscode.WorkspaceEdit();
   const edits = fix.edits ?? [];
-  const [first] = edits;
-  if (first && !harmless.has(fix.kind)) edit.insert(document.uri, document.positionAt(first.start), '', { needsConfirmation: true, label: fix.title });
+  if (edits.length > 0 && !harmless.has(fix.kind)) edit.deleteFile(document.uri.with({ path: `${document.uri.path}.no-such-file` }), { ignoreIfNotExists: true }, { needsConfirmation: true, label: fix.title });
   for (const { start, end, text } of edits) edit.replace(document.uri, new vscode.Range(document.positionAt(start), document.positionAt(end)), text);
   return edit;
 }

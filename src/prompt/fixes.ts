@@ -39,7 +39,21 @@ function previewOf(text: string, edits: readonly TextEdit[]): string {
   return edits.flatMap((edit) => [...shown('−', text.slice(edit.start, edit.end)), ...shown('+', edit.text)]).join('\n');
 }
 
-const editFix = (kind: FixKind, title: string, text: string, edits: readonly TextEdit[]): Fix => ({ kind, title, preview: previewOf(text, edits), edits });
+/** An edit that keeps what it replaces, as insertions before and behind it: a preview then shows what comes, not the whole text struck out. */
+function insertionsOf(text: string, edit: TextEdit): readonly TextEdit[] {
+  const old = text.slice(edit.start, edit.end);
+  const at = old === '' ? -1 : edit.text.indexOf(old);
+  if (at < 0) return [edit];
+  return [
+    { start: edit.start, end: edit.start, text: edit.text.slice(0, at) },
+    { start: edit.end, end: edit.end, text: edit.text.slice(at + old.length) },
+  ].filter(({ text: added }) => added !== '');
+}
+
+const editFix = (kind: FixKind, title: string, text: string, given: readonly TextEdit[]): Fix => {
+  const edits = given.flatMap((edit) => insertionsOf(text, edit));
+  return { kind, title, preview: previewOf(text, edits), edits };
+};
 
 /** What fixes are made for. */
 export interface FixContext {

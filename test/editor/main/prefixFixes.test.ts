@@ -194,6 +194,9 @@ describe('quick fixes in the editor', () => {
     const actions = await actionsAt(document, '{{current_time}}');
     const move = actions.find((one) => one.title.startsWith('Move the line behind'));
     assert.equal(move?.kind?.value, vscode.CodeActionKind.QuickFix.value);
+    const rows = move.edit?.get(document.uri) ?? [];
+    assert.equal(rows.length, 2, 'what goes and what comes, and no empty row');
+    assert.ok(rows.every(({ range, newText }) => !range.isEmpty || newText !== ''));
     const { prefix } = await parts();
     assert.equal(await prefix.worker.ask({ type: 'fixes', uri: document.uri.toString(), version: document.version + 1, start: 0, end: 100 }), null);
   });

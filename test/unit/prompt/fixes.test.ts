@@ -141,7 +141,9 @@ describe('fixes: splitting and marking', () => {
   const marked = (body: unknown, id: string) => {
     const text = JSON.stringify(body, null, 2);
     const before = analysed(text, 'r.json', id);
-    const fixed = edit(text, markerFixes(before)[0]);
+    const [fix] = markerFixes(before);
+    assert.ok(fix !== undefined && 'edits' in fix && fix.edits.every(({ start, end, text: added }) => start === end && added !== ''), 'a marker is inserted, nothing is replaced');
+    const fixed = edit(text, fix);
     const after = analysed(fixed, 'r.json', id);
     assert.ok(after.pieces.some((p) => p.kind === 'mark'), fixed);
     assert.deepEqual(markerFixes(after), []);

@@ -49,7 +49,8 @@ try {
   tier('types', node, [bin(['typescript', 'bin', 'tsc']), '--noEmit', '-p', 'tsconfig.json']);
   tier('types of the webview', node, [bin(['typescript', 'bin', 'tsc']), '--noEmit', '-p', 'webview/tsconfig.json']);
   tier('types of the webview tests', node, [bin(['typescript', 'bin', 'tsc']), '--noEmit', '-p', 'test/unit/webview/tsconfig.json']);
-  tier('unit', node, [bin(['mocha', 'bin', 'mocha.js']), 'test/unit/**/*.test.ts', '--reporter', 'test/host/reporter.cjs']);
+  // A test that failed may leave a server running, which would keep the run from ending.
+  tier('unit', node, [bin(['mocha', 'bin', 'mocha.js']), 'test/unit/**/*.test.ts', '--reporter', 'test/host/reporter.cjs', '--exit']);
   for (const [name, script] of [['editor', 'test/editor/run.mjs'], ['ui', 'test/ui/run.mjs']]) {
     if (existsSync(path.join(root, script))) tier(name, node, [script]);
   }

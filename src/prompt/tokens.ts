@@ -193,9 +193,20 @@ export type Post = (path: string, body: unknown) => Promise<unknown>;
 
 const anchor = '.';
 
+// Bounds of a believable count. No vocabulary's tokens are longer than this on average (runs of blanks are the longest), and a token holds
+// at least a byte; templates may add a few.
+const longestTokenBytes = 256;
+const addedTokens = 64;
+
+/** Whether `tokens` can be the count of this text: an answer of 0, 3.5 or 10^15 is another server's, or a broken one's. */
+function believable(tokens: number, text: string): boolean {
+  const bytes = Buffer.byteLength(text);
+  return Number.isInteger(tokens) && tokens >= Math.max(1, Math.floor(bytes / longestTokenBytes)) && tokens <= bytes + addedTokens;
+}
+
 /**
  * Asks the endpoint for the tokens of each text, one request at a time (one more to learn what an empty message costs where whole requests
- * are counted). Null when an answer is unreadable; rejects when `post` does.
+ * are counted). Null when an answer is unreadable or no count of such a text; rejects when `post` does.
  */
 export async function countAtEndpoint(endpoint: TokenEndpoint, texts: readonly string[], model: string | null, post: Post): Promise<ReadonlyMap<string, number> | null> {
   const ask = async (text: string) => {
@@ -207,13 +218,13 @@ export async function countAtEndpoint(endpoint: TokenEndpoint, texts: readonly s
   let overhead = 0;
   if (endpoint.counts === 'request' && wanted.length > 0) {
     const alone = await ask(anchor);
-    if (alone === null) return null;
+    if (alone === null || !Number.isInteger(alone) || alone < 1) return null;
     overhead = alone - 1;
   }
   for (const text of wanted) {
     const tokens = await ask(text);
-    if (tokens === null) return null;
-    known.set(text, Math.max(0, tokens - overhead));
+    if (tokens === null || !believable(tokens - overhead, text)) return null;
+    known.set(text, tokens - overhead);
   }
   return known;
 }

@@ -113,6 +113,15 @@ describe('token endpoints', () => {
   it('give up on an unreadable answer', async () => {
     assert.equal(await countAtEndpoint(tokenEndpoints.tgi, ['x'], null, () => Promise.resolve({ error: 'no' })), null);
   });
+  it('are not believed where no vocabulary can count so', async () => {
+    const text = 'the boom is rigged last '.repeat(125);
+    const counted = async (count: unknown) => await countAtEndpoint(tokenEndpoints.vllm, [text], null, () => Promise.resolve({ count }));
+    for (const nonsense of [0, 1, -5, 3.5, 701.5, 1e15, text.length + 65]) assert.equal(await counted(nonsense), null, String(nonsense));
+    for (const count of [12, 626, text.length]) assert.equal((await counted(count))?.get(text), count);
+    // Whole requests are counted here: what an empty one costs is taken off first.
+    assert.equal(await countAtEndpoint(tokenEndpoints.anthropic, [text], null, () => Promise.resolve({ input_tokens: 20 })), null);
+    assert.equal(await countAtEndpoint(tokenEndpoints.anthropic, [text], null, () => Promise.resolve({ input_tokens: 8.5 })), null);
+  });
   it('read a rendered chat template', () => {
     assert.deepEqual(applyTemplate.request({ messages: [{ role: 'user', text: 'hi' }], tools: [] }), { path: '/apply-template', body: { messages: [{ role: 'user', content: 'hi' }] } });
     assert.deepEqual([applyTemplate.read({ prompt: 'x' }), applyTemplate.read({})], ['x', null]);

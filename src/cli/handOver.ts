@@ -18,7 +18,7 @@ export const handOverCommand: Command = {
 
   --tool NAME          ${handOverTools.join(', ')}
   --rate X             requests per second instead of -c at a time; --arrivals poisson|constant (poisson)
-  --prompt-tokens N    length of the made-up prompts (default: the size of FILE or of the built-in prompt, 4 bytes a token)
+  --prompt-tokens N    length of the made-up prompts (default: the size of FILE or of the built-in prompt, about, by OpenAI's o200k vocabulary)
   --prefix-tokens K    the first K tokens are the same in all
   --fixed-length       answers of exactly --max-tokens tokens (ignore_eos, min_tokens)
   --seed N             (1)
@@ -50,8 +50,11 @@ Nothing is sent. The key is never written: it stands as $FIRST_TOKEN_API_KEY. Wi
     };
     const fromFile = settings['probe'];
     const probeSettings = readProbeSettings({ maxTokens: 128, ...(fromFile !== null && typeof fromFile === 'object' ? fromFile : {}), ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) });
-    const { prompt } = await readPrompt(positionals[0] ?? null, context.cwd);
-    const promptTokens = wholeNumber('--prompt-tokens', values['prompt-tokens'], { min: 1, max: 10_000_000 });
+    const { prompt, unrendered } = await readPrompt(positionals[0] ?? null, context.cwd);
+    if (unrendered.length > 0) note(`Handed over as written, as there is no value for it: ${unrendered.join(', ')}.`);
+    const givenTokens = wholeNumber('--prompt-tokens', values['prompt-tokens'], { min: 1, max: 10_000_000 });
+    const { countedTokens, o200kCounter } = await import('../prompt/tokenizer');
+    const promptTokens = givenTokens ?? countedTokens(prompt, o200kCounter(false));
     const load: HandOverPlan['load'] = rate === undefined ? { kind: 'closed', concurrency: probeSettings.concurrency } : { kind: 'rate', perSecond: rate, arrivals: oneOf('--arrivals', values.arrivals, ['poisson', 'constant'] as const) ?? 'poisson' };
     const prefixTokens = wholeNumber('--prefix-tokens', values['prefix-tokens'], { min: 0, max: 10_000_000 });
     const plan = handOverPlan({
@@ -62,7 +65,8 @@ Nothing is sent. The key is never written: it stands as $FIRST_TOKEN_API_KEY. Wi
       settings: probeSettings,
       slo: { ...sloOf(settings, objective), ...sloFlags(values) },
       load,
-      ...(promptTokens === undefined ? {} : { promptTokens }),
+      promptTokens,
+      counted: givenTokens === undefined,
       ...(prefixTokens === undefined ? {} : { prefixTokens }),
       fixedLength: values['fixed-length'] === true,
       seed: wholeNumber('--seed', values.seed, { min: 0, max: 2 ** 31 }) ?? 1,

@@ -106,8 +106,8 @@ export async function readPrompt(file: string | null, cwd: string): Promise<{ re
   if (bytes.subarray(0, 8000).includes(0)) throw new UsageError(`${file} is a binary file: give a text file with the prompt.`);
   const { prepare, renderFile } = await import('../prompt/index');
   await prepare([file]);
-  const { prompt, unrendered } = renderFile(bytes.toString('utf8'), path.resolve(cwd, file), besideOf(cwd, file));
-  return { prompt, name: path.basename(file), unrendered };
+  const { prompt, unrendered, asWritten } = renderFile(bytes.toString('utf8'), path.resolve(cwd, file), besideOf(cwd, file));
+  return { prompt, name: path.basename(file), unrendered: [...unrendered, ...asWritten] };
 }
 
 /** Runs a job to its end, with progress on stderr; prints the report and gives the exit code. */

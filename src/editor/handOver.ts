@@ -33,11 +33,14 @@ export async function handOverToTool(parts: HandOverParts, argument: unknown): P
   const detected = parts.memory.recall(endpoint.url).detection;
   const { probe, slo } = parts.settings();
   const hasKey = (await parts.secrets.get(originOf(endpoint.url))) !== null;
+  const { countedTokens, o200kCounter } = await import('../prompt/tokenizer');
   const plan = engine.handOverPlan({
     dialect: engine.dialects[endpoint.api === 'auto' ? (detected?.api ?? 'openai-chat') : endpoint.api],
     endpoint: { ...endpoint, model: endpoint.model ?? detected?.models[0] ?? null },
     keyVariable: hasKey || !isLoopback(endpoint) ? 'FIRST_TOKEN_API_KEY' : null,
     prompt,
+    promptTokens: countedTokens(prompt, o200kCounter(false)),
+    counted: true,
     settings: probe,
     slo,
   });

@@ -76,10 +76,10 @@ export function createProbing(parts: ProbingParts): Probing {
     };
   }
 
-  async function start(choice: ChoosableEndpoint, text: { readonly prompt: ChatPrompt; readonly unrendered: readonly string[]; readonly name: string; readonly source: RunRequest['source'] }, probe: ProbeSettings, scenario?: RunRequest['scenario']): Promise<Report> {
+  async function start(choice: ChoosableEndpoint, text: { readonly prompt: ChatPrompt; readonly unrendered: readonly string[]; readonly asWritten?: readonly string[]; readonly name: string; readonly source: RunRequest['source'] }, probe: ProbeSettings, scenario?: RunRequest['scenario']): Promise<Report> {
     await onlyOne();
     await askFor(choice, probe);
-    const made = { ...(await job(choice, text.prompt, text.name, probe)), unrendered: text.unrendered };
+    const made = { ...(await job(choice, text.prompt, text.name, probe)), unrendered: [...text.unrendered, ...(text.asWritten ?? [])] };
     return await parts.runs.start({ job: made, endpointName: choice.endpoint.name, promptName: text.name, source: text.source, ...(scenario ? { scenario } : {}) });
   }
 

@@ -7,6 +7,8 @@ export interface PromptText {
   readonly prompt: ChatPrompt;
   /** Variables nobody has filled in: sent as they stand, and said in the report. */
   readonly unrendered: readonly string[];
+  /** Placeholders in a format without variables, sent as they stand. */
+  readonly asWritten?: readonly string[];
 }
 
 /** What reports call the built-in prompt. */

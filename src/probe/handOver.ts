@@ -17,7 +17,9 @@ export interface HandOverInput {
   readonly slo: Slo;
   readonly load?: HandOverPlan['load'];
   /** Tokens of a made-up prompt in place of the given one, and how many of them are shared. */
-  readonly promptTokens?: number;
+  readonly promptTokens: number;
+  /** `promptTokens` is the counted size of the given prompt (`countedTokens`), not a number the user chose. */
+  readonly counted?: boolean;
   readonly prefixTokens?: number;
   readonly fixedLength?: boolean;
   readonly seed?: number;
@@ -28,7 +30,7 @@ const harmless = new Set(['accept', 'content-type', 'anthropic-version']);
 /** Length of an answer where the settings name none. */
 const usualAnswer = 256;
 
-/** The plan in numbers. Prompt tokens are a guess at four bytes each unless given. Throws TypeError for a URL that cannot be probed. */
+/** The plan in numbers. Throws TypeError for a URL that cannot be probed. */
 export function handOverPlan(input: HandOverInput): HandOverPlan {
   const { dialect, endpoint, prompt, settings, slo } = input;
   const fixed = input.fixedLength === true && settings.maxTokens !== null && dialect.id.startsWith('openai-c') ? { ignore_eos: true, min_tokens: settings.maxTokens } : {};
@@ -52,19 +54,16 @@ export function handOverPlan(input: HandOverInput): HandOverPlan {
     requests: settings.requests,
     warmup: settings.warmup,
     load: input.load ?? { kind: 'closed', concurrency: settings.concurrency },
-    promptTokens: Math.max(input.promptTokens ?? tokensOf(prompt), (input.prefixTokens ?? 0) + 1),
+    promptTokens: Math.max(input.promptTokens, (input.prefixTokens ?? 0) + 1),
+    about: input.counted === true,
     prefixTokens: input.prefixTokens ?? 0,
     outputTokens: settings.maxTokens ?? usualAnswer,
     fixedLength: input.fixedLength ?? false,
-    repeats: settings.cache === 'as-is' && input.promptTokens === undefined,
+    repeats: settings.cache === 'as-is' && input.counted === true,
     slo,
     seed: input.seed ?? 1,
     insecure: endpoint.tls.insecure,
   };
-}
-
-function tokensOf(prompt: ChatPrompt): number {
-  return Math.max(1, Math.ceil(prompt.messages.reduce((sum, message) => sum + new TextEncoder().encode(message.text).length, 0) / 4));
 }
 
 /** Query values may be keys: only the version of an API and the form of the answer stay. */

@@ -223,7 +223,8 @@ export function sniffTemplate(text: string): 'jinja' | 'handlebars' | null {
   return jinja ? 'jinja' : 'handlebars';
 }
 
-function withoutCode(text: string): string {
+/** The text without code fences and code spans. */
+export function withoutCode(text: string): string {
   return text.replace(/^(`{3,}|~{3,})[^]*?^\1[^\n]*$/gm, '').replace(/`[^`\n]*`/g, '');
 }
 

@@ -1,6 +1,7 @@
 /** Tokenizers that run here: a bundle of its own, loaded on first use because of its size. */
 import { Tokenizer } from '@huggingface/tokenizers';
 import { countTokens, encode } from 'gpt-tokenizer/encoding/o200k_base';
+import type { ChatPrompt } from './prompt';
 import type { TokenCounter } from './tokens';
 
 /** Special tokens written in a prompt are text there: `<|endoftext|>` in a file must neither throw nor count as one. */
@@ -30,4 +31,10 @@ export function tokenizerFromJson(tokenizerJson: string, configJson: string | nu
   const inner = new Tokenizer(tokenizer, configJson === null ? {} : read('tokenizer_config.json', configJson));
   const ids = (text: string) => inner.encode(text, { add_special_tokens: false }).ids;
   return { source: 'tokenizer.json', exact: true, count: (text) => (text === '' ? 0 : ids(text).length), encode: ids };
+}
+
+/** Tokens of the texts and tools of a prompt, at least 1: what its server adds by its chat template is not in it. */
+export function countedTokens(prompt: ChatPrompt, counter: TokenCounter): number {
+  const texts = [...prompt.messages.map(({ text }) => text), ...prompt.tools.map((tool) => JSON.stringify(tool))];
+  return Math.max(1, texts.reduce((sum, text) => sum + counter.count(text), 0));
 }

@@ -28,6 +28,8 @@ export interface HandOverPlan {
   readonly load: { readonly kind: 'closed'; readonly concurrency: number } | { readonly kind: 'rate'; readonly perSecond: number; readonly arrivals: 'poisson' | 'constant' };
   /** Tokens of the whole prompt, the shared prefix included. */
   readonly promptTokens: number;
+  /** The server will count otherwise: its own vocabulary, and the chat template on top. */
+  readonly about?: boolean;
   readonly prefixTokens: number;
   readonly outputTokens: number;
   /** Every answer is to have exactly `outputTokens`. */
@@ -151,7 +153,7 @@ function shared(plan: HandOverPlan, tool: HandOverTool): string[] {
   const different = name === 'k6' ? 'k6 counts differently: it does not read event streams, so http_req_waiting ends with the response head (not the first token), http_req_duration with the last byte; there is no TTFT and no TPOT.' : `${name} counts differently: ${noteOn(name)}`;
   return [
     different,
-    ...(tool === 'k6' ? [] : [`The prompts are made up, ${plan.promptTokens} tokens each${plan.prefixTokens > 0 ? `, of which the first ${plan.prefixTokens} are the same in all` : ''}: the same size as the plan's, not the same text.`]),
+    ...(tool === 'k6' ? [] : [`The prompts are made up, ${plan.about === true ? 'about ' : ''}${plan.promptTokens} tokens each${plan.prefixTokens > 0 ? `, of which the first ${plan.prefixTokens} are the same in all` : ''}: the same size as the plan's, not the same text.`]),
     ...(plan.repeats && plan.prefixTokens === 0 && tool !== 'k6' ? ['The plan repeats one prompt, which the prefix cache serves from the second request on; made-up prompts are all cold. Share a prefix (--prefix-tokens) to see warm ones.'] : []),
     ...(plan.withheldHeaders.length > 0 ? [`Not handed over, as the values may be secret: the headers ${plan.withheldHeaders.join(', ')}.`] : []),
     ...(plan.slo.valid === undefined ? [] : ['The check of the answers (slo.valid) is not handed over.']),

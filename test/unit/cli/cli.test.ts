@@ -65,6 +65,10 @@ describe('the terminal tool', function () {
     assert.match(handed.stdout, /--request-rate 3 \\\n/);
     assert.match(handed.stdout, /OPENAI_API_KEY="\$FIRST_TOKEN_API_KEY"/);
     assert.ok(!`${handed.stdout}${handed.stderr}`.includes('sk-secret'));
+    assert.match(handed.stdout, /about \d+ tokens each/);
+    const braces = path.join(folder.path, 'claims.prompt.md');
+    writeFileSync(braces, 'Today is {{date}}.\n');
+    assert.match((await run(['hand-over', '--tool', 'k6', braces, '--endpoint', 'http://127.0.0.1:1/v1'])).stderr, /as written, as there is no value for it: \{\{date\}\}/);
     for (const wrong of [['--tool', 'ab'], [], ['--tool', 'vllm', '--demo'], ['--tool', 'vllm', '--endpoint', 'http://h', '--rate', '0'], ['--tool', 'sglang', '--endpoint', 'http://h/v1/messages']]) assert.equal((await run(['hand-over', ...wrong])).code, 2, wrong.join(' '));
   });
 

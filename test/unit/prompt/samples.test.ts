@@ -50,7 +50,7 @@ describe('prompt/samples: rendering a file for a probe', () => {
   });
 
   it('what is no prompt file is one user message', () => {
-    assert.deepEqual(renderFile('x = 1', 'a.rb', () => null, {}, clock), { prompt: { messages: [{ role: 'user', text: 'x = 1' }], tools: [] }, unrendered: [] });
+    assert.deepEqual(renderFile('x = 1', 'a.rb', () => null, {}, clock), { prompt: { messages: [{ role: 'user', text: 'x = 1' }], tools: [] }, unrendered: [], asWritten: [] });
   });
 });
 
@@ -58,5 +58,22 @@ describe('prompt/parse: file names', () => {
   it('knows prompt files by convention', () => {
     for (const path of ['a.prompty', 'x/a.prompt', 'a.prompt.yml', 'a.prompt.md', 'b/skprompt.txt', 'AGENTS.md', '.github/copilot-instructions.md', 'x/.claude/commands/go.md', 'chat_template.jinja', 'prompts/system.txt', 'src/prompts.py', 'system_prompt.j2', 'a.poml', 'a.baml', 'promptfooconfig.yaml']) assert.ok(isPromptPath(path), path);
     for (const path of ['README.md', 'src/index.ts', 'package.json', 'prompts/README.md', 'templates/page.hbs', 'a.txt', 'src/prompt.test.ts', 'notes.md', 'data.jsonl']) assert.ok(!isPromptPath(path), path);
+  });
+});
+
+describe('prompt/samples: placeholders where nobody expands them', () => {
+  const asWritten = (text: string, path: string) => renderForProbe(parsePromptFile(text, path)!, {}, 0).asWritten;
+
+  it('are named with their braces in Markdown, plain text and requests', () => {
+    assert.deepEqual(asWritten('Today is {{date}}. Greet {{ customer_name }}, and {{date}} again.', 'claims.prompt.md'), ['{{date}}', '{{ customer_name }}']);
+    assert.deepEqual(asWritten('Fix ${selection} in ${input:name}.', 'fix.prompt.md'), ['${selection}', '${input:name}']);
+    assert.deepEqual(asWritten('Hello {{name}}', 'prompts/a.txt'), ['{{name}}']);
+    assert.deepEqual(asWritten(JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hello {{name}}' }] }), 'r.json'), ['{{name}}']);
+  });
+
+  it('are not, in code and where a host expands them', () => {
+    assert.deepEqual(asWritten('Write `{{date}}` or\n```jinja\n{{date}}\n```\nand {"a": {"b": 1}} or ${HOME}.', 'x.prompt.md'), []);
+    assert.deepEqual(asWritten('Hello {{name}}', 'a.prompt'), []);
+    assert.deepEqual(asWritten('Hello {{ name }}', 'prompts/a.j2'), []);
   });
 });

@@ -6,6 +6,7 @@ import vm from 'node:vm';
 import { dialects } from '../../../src/probe/dialect/index';
 import { endpointFromUrl } from '../../../src/probe/endpoint';
 import { handOverPlan, type HandOverInput } from '../../../src/probe/handOver';
+import { countedTokens, o200kCounter } from '../../../src/prompt/tokenizer';
 import { documentedOptions, handOver, HandOverError, handOverTools, type HandOverPlan, type HandOverTool } from '../../../src/report/exchange/handOver';
 
 const golden = path.resolve(__dirname, '../../fixtures/handOver');
@@ -19,13 +20,15 @@ function plan(more: Partial<HandOverInput> = {}, url = 'https://api.example.com/
     prompt: { messages: [{ role: 'user', text: "Don't panic: </script> says \"hello\"." }], tools: [] },
     settings: { requests: 200, concurrency: 16, warmup: 2, maxTokens: 128, cache: 'cold' },
     slo: { ttft: 500, tpot: 30, total: 4000, attainment: 0.95 },
+    promptTokens: 9,
+    counted: true,
     ...more,
   });
 }
 
 const rate: HandOverPlan['load'] = { kind: 'rate', perSecond: 2.5, arrivals: 'constant' };
 const cases: readonly (readonly [name: string, plan: () => HandOverPlan])[] = [
-  ['closed', () => plan({ promptTokens: 512, prefixTokens: 256 })],
+  ['closed', () => plan({ promptTokens: 512, counted: false, prefixTokens: 256 })],
   ['rate', () => plan({ load: rate, fixedLength: true, settings: { requests: 50, concurrency: 1, warmup: 0, maxTokens: 64, cache: 'as-is' } })],
 ];
 
@@ -41,6 +44,18 @@ function words(text: string, env: Record<string, string>): string[] {
 }
 
 describe('handing a plan over', () => {
+  it('sizes prompts by the vocabulary that lens and lint count with, and says about', () => {
+    const text = 'Antworte höflich und kurz, in der Sprache der Frage. '.repeat(50);
+    const prompt = { messages: [{ role: 'system' as const, text }, { role: 'user' as const, text: 'Why?' }], tools: [{ name: 'look_up' }] };
+    const counter = o200kCounter(false);
+    const tokens = countedTokens(prompt, counter);
+    assert.equal(tokens, counter.count(text) + counter.count('Why?') + counter.count('{"name":"look_up"}'));
+    assert.notEqual(tokens, Math.ceil(Buffer.byteLength(`${text}Why?`) / 4));
+    assert.equal(countedTokens({ messages: [], tools: [] }, counter), 1);
+    assert.match(handOver(plan({ prompt, promptTokens: tokens }), 'vllm').text, new RegExp(`about ${tokens} tokens each`));
+    assert.doesNotMatch(handOver(plan({ promptTokens: 512, counted: false }), 'vllm').text, /about/);
+  });
+
   for (const tool of handOverTools) {
     for (const [name, make] of cases) {
       it(`writes for ${tool} what the golden file says (${name})`, () => {

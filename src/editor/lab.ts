@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
 import type { FromLab, ToLab } from '../report/messages';
 import { packMessage } from '../report/packing';
 import { askLab, type LabAnswer } from './labThread';
 import { labPanelType } from './manifest';
+import { webviewPage } from './webviewPage';
 
 /** The lab page: one panel of the window. */
 export interface Lab {
@@ -41,7 +41,7 @@ export function createLab(parts: LabParts): Lab {
       running.abort();
       if (panel === webview) panel = null;
     });
-    webview.webview.html = page(webview.webview, parts.extensionUri);
+    webview.webview.html = webviewPage(webview.webview, parts.extensionUri, { title: 'First Token: Lab', root: 'lab', script: 'labPage.js', styles: ['webview.css', 'labPage.css'] });
   }
 
   function post({ webview }: vscode.WebviewPanel, message: ToLab): void {
@@ -116,22 +116,3 @@ export function createLab(parts: LabParts): Lab {
 }
 
 const nothing = { arrivals: { kind: 'users', users: 1 }, requests: 1, promptTokens: 1, outputTokens: 1, lengths: 'equal', longPromptTokens: 0, sharedTokens: 0, groups: 1, tenants: 'one', seed: 1 } as const;
-
-/** The page: nothing but our own script and style; all data comes by message. */
-function page(webview: vscode.Webview, extensionUri: vscode.Uri): string {
-  const nonce = randomBytes(16).toString('base64');
-  const dist = (file: string): string => webview.asWebviewUri(vscode.Uri.joinPath(extensionUri, 'dist', file)).toString();
-  const policy = `default-src 'none'; script-src 'nonce-${nonce}'; style-src ${webview.cspSource}; font-src ${webview.cspSource}; img-src ${webview.cspSource};`;
-  return `<!DOCTYPE html>
-<html lang="${vscode.env.language}">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="stylesheet" href="${dist('webview.css')}">
-<link rel="stylesheet" href="${dist('labPage.css')}">
-<title>First Token: Lab</title>
-</head>
-<body><main id="lab"></main><script nonce="${nonce}" src="${dist('labPage.js')}"></script></body>
-</html>`;
-}

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
 import type { FromWebview, ToWebview } from '../report/messages';
 import { packMessage } from '../report/packing';
@@ -7,6 +6,7 @@ import { answerView, frameView, type EvidenceStore } from './evidence';
 import { panelType } from './manifest';
 import type { Loaded, ReportStore } from './reportStore';
 import type { Run, RunChange, Runs } from './runs';
+import { webviewPage } from './webviewPage';
 
 /** What the panel asks of the rest of the editor; everything it does itself is show. */
 export interface PanelActions {
@@ -70,7 +70,7 @@ export function createReportPanels(parts: { readonly extensionUri: vscode.Uri; r
       if (!webview.visible) panel.ready = false;
       visibility.fire();
     });
-    webview.webview.html = page(webview.webview, parts.extensionUri);
+    webview.webview.html = webviewPage(webview.webview, parts.extensionUri, { title: 'First Token', root: 'panel', script: 'webview.js', styles: ['webview.css'] });
     retitle(panel);
     visibility.fire();
     return panel;
@@ -269,22 +269,4 @@ function retitle(panel: Panel): void {
   if (panel.content.kind === 'compare') panel.webview.title = vscode.l10n.t('{0} and {1}', panel.content.a.endpoint.name, panel.content.b.endpoint.name);
   else if (panel.content.kind === 'loaded' && 'foreign' in panel.content.loaded) panel.webview.title = vscode.l10n.t('{0}: result', panel.content.loaded.foreign.tool);
   else panel.webview.title = report ? vscode.l10n.t('First Token: {0}', report.endpoint.name) : vscode.l10n.t('First Token');
-}
-
-/** The page: nothing but our own script and style; all data comes by message. */
-function page(webview: vscode.Webview, extensionUri: vscode.Uri): string {
-  const nonce = randomBytes(16).toString('base64');
-  const dist = (file: string) => webview.asWebviewUri(vscode.Uri.joinPath(extensionUri, 'dist', file)).toString();
-  const policy = `default-src 'none'; script-src 'nonce-${nonce}'; style-src ${webview.cspSource}; font-src ${webview.cspSource}; img-src ${webview.cspSource};`;
-  return `<!DOCTYPE html>
-<html lang="${vscode.env.language}">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="stylesheet" href="${dist('webview.css')}">
-<title>First Token</title>
-</head>
-<body><main id="panel"></main><script nonce="${nonce}" src="${dist('webview.js')}"></script></body>
-</html>`;
 }

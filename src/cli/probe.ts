@@ -118,7 +118,7 @@ async function follow(job: ProbeJob, file: string | null, context: CommandContex
     tell(event, progress);
     if (event.type === 'begin' && event.detection && !output.json) {
       progress.clear();
-      note(event.detection.evidence.join(' '));
+      if (event.detection.evidence.length > 0) note(event.detection.evidence.join(' '));
     }
     if (event.type === 'sample' && output.text && !output.json) {
       progress.clear();

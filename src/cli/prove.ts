@@ -1,7 +1,8 @@
 import path from 'node:path';
-import { checkProof, prefixProof, prepareProof, type PrefixResult, type PrefixRow, type ProbeJob, type ProofSubject, type ProofTarget } from '../probe/index';
+import { checkProof, prefixProof, prepareProof, type PrefixResult, type ProbeJob, type ProofSubject, type ProofTarget } from '../probe/index';
 import { proofPair, ruleArithmetic } from '../prompt/proofPair';
-import { count, interval } from '../report/format';
+import { interval } from '../report/format';
+import { proofKinds } from '../report/proof';
 import { oneOf, parse, UsageError, wholeNumber, type Command, type CommandContext } from './command';
 import { besideOf, largestPrompt, readInput } from './input';
 import { experimentArgs, numberList, runExperiment, scenarioOptions, scenarioUsage } from './scenario';
@@ -64,13 +65,12 @@ async function subjectOf(file: string, { cwd }: CommandContext, given: { readonl
   };
 }
 
-const kinds: Readonly<Record<PrefixRow['kind'], string>> = { cold: 'cold', warm: 'the same again', changed: 'a later request' };
-
-function proofTable({ rows, verdict }: PrefixResult): string {
+function proofTable({ rows, verdict, failure }: PrefixResult): string {
+  if (failure !== null) return verdict;
   const head = ['', 'answers', 'prompt tokens', 'predicted', 'served', 'from', 'TTFT p50 ms', '95 % interval', ''];
-  const tokens = (value: number | null) => (value === null ? '–' : count(Math.round(value)));
+  const tokens = (value: number | null) => (value === null ? '–' : Math.round(value).toLocaleString('en-US'));
   const body = rows.map((row) => [
-    kinds[row.kind],
+    proofKinds[row.kind],
     String(row.n),
     tokens(row.promptTokens),
     row.predicted === null ? (row.kind === 'cold' ? '0' : '') : `${row.predicted.exact ? '' : '≈'}${tokens(row.predicted.tokens)}`,

@@ -59,7 +59,7 @@ function rateTable({ steps, knee, ended, arrivals }: RateResult): string {
     number(step.late?.p99),
     step.queue?.growing ? number(step.queue.perSecond) : '',
     step.attainment === null ? '' : outOf(step.attainment.good, step.attainment.due),
-    step.verdict ?? (step.clientBottleneck === null ? '' : 'refused'),
+    step.verdict ?? (step.clientBottleneck === null ? '' : 'no verdict'),
     step.rate === knee?.rate ? '◄ sustainable' : '',
   ]);
   return `${alignedTable([head, ...rows])}\n\n${arrivals} arrivals. Ended: ${ended}.`;

@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { fixedPrompt, fromRows, measureScenario, parseLengths, readRows, shareGpt, synthetic, trace, type ProbeJob, type RunEvent, type Scenario, type ScenarioResult, type Workload } from '../probe/index';
 import type { Report, Slo } from '../report/report';
-import { caveatSentence, ms } from '../report/format';
+import { caveatSentence, ms, waitWords } from '../report/format';
 import { wrap } from '../report/terminalReport';
 import { exitCode, oneOf, UsageError, wholeNumber, type CommandContext } from './command';
 import { followRun, sayWhereReportIs, type Followed } from './following';
@@ -253,12 +253,13 @@ async function follow<Result extends ScenarioResult>(job: ProbeJob, scenario: Sc
   const progress = progressLine();
   let step = '';
   return followRun(measureScenario(job, scenario, context.signal), (event) => {
-    if (event.type === 'begin' && event.detection && !quiet) note(event.detection.evidence.join(' '));
+    if (event.type === 'begin' && event.detection && event.detection.evidence.length > 0 && !quiet) note(event.detection.evidence.join(' '));
     if (event.type === 'sample') step = String(event.sample.labels['step'] ?? step);
     if (event.type === 'live') progress.show(liveLine(scenario.name, step, event), stopHint);
   }).finally(progress.clear);
 }
 
 function liveLine(name: string, step: string, event: Extract<RunEvent, { type: 'live' }>): string {
+  if (event.wait) return `${name}: ${event.done} of ${event.total} answered; ${waitWords(event.wait)}`;
   return `${name} ${step}: ${event.done}/${event.total} answered, ${event.rows.length} streaming${event.eta === null ? '' : `, about ${ms(event.eta)} left in this step`}`;
 }

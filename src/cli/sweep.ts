@@ -49,7 +49,7 @@ function sweepTable({ steps, knee, ended }: SweepResult): string {
     number(step.summary.ttft?.p50),
     number(step.summary.ttft?.p95),
     step.attainment === null ? '' : outOf(step.attainment.good, step.attainment.due),
-    step.verdict ?? (step.clientBottleneck === null ? '' : 'refused'),
+    step.verdict ?? (step.clientBottleneck === null ? '' : 'no verdict'),
     `${bar(step.throughput.tokensPerSecond, most, 20)}${step.concurrency === knee?.concurrency ? ' ◄ knee' : ''}`,
   ]);
   return `${alignedTable([head, ...rows])}\n\nEnded: ${ended}.`;

@@ -140,7 +140,7 @@ export async function detect(url: string, get: Get): Promise<Detection> {
     models: models.names,
     maxModelLen: models.maxModelLen,
     metricsUrl,
-    evidence: evidence.length > 0 ? evidence : ['Nothing told what it is, so it is taken for an OpenAI-compatible chat server.'],
+    evidence: evidence.length > 0 || (!answered && unreachable !== null) ? evidence : ['Nothing told what it is, so it is taken for an OpenAI-compatible chat server.'],
     needsKey,
     unreachable: answered ? null : unreachable,
   };

@@ -13,6 +13,7 @@ import type { Decoded } from './decode';
 import { createAnswerCheck, type AnswerCheck } from './answerCheck';
 import { detect, type Detection } from './detect';
 import { dialects } from './dialect/index';
+import { lacksUserMessage, noUserMessage } from './dialect/request';
 import type { CacheDiagnosis, DialectId } from './dialect/dialect';
 import { displayUrl, originOf, type Endpoint } from './endpoint';
 import { createGet, createPost } from './get';
@@ -22,7 +23,7 @@ import { checkRequest, checkSettings, PlanError, planProbe, summarisePlan, timeo
 import { openRecorder, type Recorder } from './recording';
 import { createRedactor, secretsOf, type Redact } from './redact';
 import { writeBehind, type ReportSink } from './reportSink';
-import { run, type RunResult, type RunSeams, type RunStep, type Stopped } from './run';
+import { run, type RunResult, type RunSeams, type RunStep, type Stopped, type Wait } from './run';
 import { bodyOf } from './requestBody';
 import { SharedBudget } from './scenario/budget';
 import { keepRecorders, type KeptRecorders } from './scenario/keptRecorders';
@@ -94,9 +95,9 @@ export interface ProbeJob {
 /** What happens while a probe runs. Stamps are ms from the window's start. */
 export type RunEvent =
   | { readonly type: 'begin'; readonly report: Report; readonly total: number; readonly detection: Detection | null }
-  | { readonly type: 'live'; readonly rows: readonly LiveRow[]; readonly done: number; readonly total: number; readonly elapsed: Milliseconds; readonly eta: Milliseconds | null }
-  /** `report` is the report so far, a fraction of a second old at most, its `samples` left empty. */
-  | { readonly type: 'sample'; readonly sample: Sample; readonly decoded: Decoded; readonly tape: Tape; readonly report: Report }
+  | { readonly type: 'live'; readonly rows: readonly LiveRow[]; readonly done: number; readonly total: number; readonly elapsed: Milliseconds; readonly eta: Milliseconds | null; /** An experiment waits on purpose before its next request. */ readonly wait?: Wait | null }
+  /** `report` is the report so far, a fraction of a second old at most, its `samples` left empty. `total`: requests of all steps as far as they are known; absent = as told before. */
+  | { readonly type: 'sample'; readonly sample: Sample; readonly decoded: Decoded; readonly tape: Tape; readonly report: Report; readonly total?: number }
   /** The whole report, samples included. */
   | { readonly type: 'end'; readonly report: Report; readonly stopped: Stopped['by'] | null };
 
@@ -192,9 +193,9 @@ async function* measuringScenario<Result>(job: ProbeJob, scenario: Scenario<Resu
     const budget = new SharedBudget(job.settings.budget);
     if (!next.done) budget.allow(next.value.plan);
     await record.begin();
-    yield { type: 'begin', report: record.report([], false), total: next.done ? 0 : next.value.plan.shots.length, detection };
+    yield { type: 'begin', report: record.report([], false), total: scenario.requests ?? (next.done ? 0 : next.value.plan.shots.length), detection };
     const metrics = watchMetrics(job, target, detection, side);
-    const course = new ScenarioCourse(record, budget, kept, job.slo);
+    const course = new ScenarioCourse(record, budget, kept, job.slo, scenario.requests ?? null);
     try {
       while (!next.done) {
         record.scenario = { name: scenario.name, result: next.value.soFar, shown: next.value.shown };
@@ -232,9 +233,14 @@ class ScenarioCourse {
   readonly #samples = new Map<string, Sample[]>();
   readonly #clients = new Map<string, ClientLoad>();
   readonly #slo: Slo;
+  readonly #requests: number | null;
+  /** Answered in the steps before, of those that count. */
+  #before = 0;
+  #done = 0;
 
-  constructor(record: RunRecord, budget: SharedBudget, kept: KeptRecorders, slo: Slo) {
+  constructor(record: RunRecord, budget: SharedBudget, kept: KeptRecorders, slo: Slo, requests: number | null) {
     this.#slo = slo;
+    this.#requests = requests;
     this.#record = record;
     this.#budget = budget;
     this.#kept = kept;
@@ -263,6 +269,7 @@ class ScenarioCourse {
     this.#kept.loopUse();
     const ownLoop: EventLoopUtilization = performance.eventLoopUtilization();
     const own: Sample[] = [];
+    this.#before = this.#done;
     const texts = new Map<string, string>();
     const told = new Map<string, { readonly id: string | null; readonly diagnosis: CacheDiagnosis | null }>();
     const running = run(allowed, this.#kept.seams, signal);
@@ -275,7 +282,7 @@ class ScenarioCourse {
           return ran;
         }
         if (value.type === 'live') {
-          yield this.#live(value);
+          yield this.#live(value, step);
           continue;
         }
         const { decoded, tape, shot } = value;
@@ -286,7 +293,8 @@ class ScenarioCourse {
         const placed = { ...this.#placed(sample, tape.phases.start - sample.start), labels: { step: step.name, ...sample.labels } };
         this.#keep(step.name, placed);
         await this.#record.add(placed, decoded);
-        yield { type: 'sample', sample: placed, decoded, tape, report: this.#record.recent() };
+        if (sample.role !== 'negotiation') this.#done += 1;
+        yield { type: 'sample', sample: placed, decoded, tape, report: this.#record.recent(), total: this.#total(allowed.shots.length) };
       }
     } finally {
       await running.return(nothingRun);
@@ -304,9 +312,14 @@ class ScenarioCourse {
     return shiftSample(sample, origin - (this.origin ?? origin));
   }
 
-  #live({ rows, origin, ...rest }: Extract<RunStep, { type: 'live' }>): RunEvent {
+  /** Of all steps; where they are not known, of those that have begun. */
+  #total(step: number): number {
+    return Math.max(this.#requests ?? 0, this.#done, this.#requests === null ? this.#before + step : 0);
+  }
+
+  #live({ rows, origin, done, total, eta, wait, ...rest }: Extract<RunStep, { type: 'live' }>, { waits }: Step<unknown>): RunEvent {
     const by = origin - (this.origin ?? origin);
-    return { ...rest, rows: rows.map((row) => ({ ...row, start: row.start + by, headers: row.headers === null ? null : row.headers + by, t: row.t.map((t) => t + by) })) };
+    return { ...rest, done: this.#before + done, total: this.#total(total), eta: waits ? null : eta, ...(waits ? { wait } : {}), rows: rows.map((row) => ({ ...row, start: row.start + by, headers: row.headers === null ? null : row.headers + by, t: row.t.map((t) => t + by) })) };
   }
 
   #ran(result: RunResult, samples: readonly Sample[], texts: ReadonlyMap<string, string>, ownLoop: EventLoopUtilization): StepRun {
@@ -434,6 +447,8 @@ class RunRecord {
       stopped: this.stopped,
       withSamples: whole,
       clientBottleneck: this.clientBottleneck,
+      // A proof says so itself.
+      extraCaveats: this.#plan.scenario !== 'prefix' && lacksUserMessage(this.#target.dialect.id, this.#job.prompt) ? [{ kind: 'user-message-added', text: noUserMessage }] : [],
       ...(this.scenario ? { scenario: this.scenario } : {}),
       ...(this.#wall ? { wall: this.#wall } : {}),
       ...(keepText && whole ? { texts: { expires: new Date(this.#createdAt.getTime() + (keepTextDays ?? 7) * day).toISOString(), answers: this.#answers } } : {}),

@@ -33,8 +33,14 @@ export interface Stopped {
 
 /** One thing that happened in a run. Stamps are ms from the window's start (the first measured start). */
 export type RunStep =
-  | { readonly type: 'live'; readonly rows: readonly LiveRow[]; readonly done: number; readonly total: number; readonly elapsed: Milliseconds; readonly eta: Milliseconds | null; /** Stamp of the clock that the rows' times are counted from. */ readonly origin: Milliseconds }
+  | { readonly type: 'live'; readonly rows: readonly LiveRow[]; readonly done: number; readonly total: number; readonly elapsed: Milliseconds; readonly eta: Milliseconds | null; /** Stamp of the clock that the rows' times are counted from. */ readonly origin: Milliseconds; /** Nothing is in flight: what the next request waits for in all, and how much of it is left. */ readonly wait: Wait | null }
   | { readonly type: 'sample'; readonly sample: Sample; readonly decoded: Decoded; readonly tape: Tape; readonly shot: Shot };
+
+/** A request that is to be sent later: ms from the schedule's start, and ms to go. */
+export interface Wait {
+  readonly whole: Milliseconds;
+  readonly left: Milliseconds;
+}
 
 /** What a run leaves behind, beside its samples. */
 export interface RunResult {
@@ -122,6 +128,8 @@ class Run {
   #outputTokens = 0;
   #cost = 0;
   #turn = 0;
+  /** The shot that the schedule waits for. */
+  #next: { readonly due: Milliseconds; readonly whole: Milliseconds } | null = null;
 
   constructor(plan: ProbePlan, seams: RunSeams) {
     this.#plan = plan;
@@ -242,11 +250,13 @@ class Run {
     const running: Promise<void>[] = [];
     for (const shot of [...shots].sort((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0))) {
       const due = from + (shot.dueAt ?? 0);
+      this.#next = { due, whole: shot.dueAt ?? 0 };
       for (let wait = due - this.#seams.now(); wait > 0 && !this.#halted; wait = due - this.#seams.now()) await this.#seams.sleep(wait, this.#halt.signal);
       while (this.#inFlight.size >= most && !this.#halted) await this.#seams.sleep(holdBack, this.#halt.signal);
       if (this.#halted) break;
       running.push(this.#fire(shot, due));
     }
+    this.#next = null;
     await Promise.all(running);
   }
 
@@ -385,7 +395,9 @@ class Run {
   }
 
   #tellLive(): void {
-    if (this.#inFlight.size === 0) return;
+    const left = this.#next === null ? 0 : this.#next.due - this.#seams.now();
+    const wait = this.#inFlight.size === 0 && this.#next !== null && left > 0 ? { whole: this.#next.whole, left } : null;
+    if (this.#inFlight.size === 0 && wait === null) return;
     const origin = this.#origin ?? Math.min(...[...this.#inFlight].map((flight) => flight.start ?? Infinity), this.#seams.now());
     const rows = [...this.#inFlight].flatMap((flight): LiveRow[] => {
       if (flight.start === null) return [];
@@ -405,7 +417,7 @@ class Run {
     });
     const elapsed = this.#seams.now() - this.#began;
     const total = this.#plan.shots.length;
-    this.#tell({ type: 'live', rows, done: this.#done, total, elapsed, eta: this.#done === 0 ? null : (elapsed / this.#done) * (total - this.#done), origin });
+    this.#tell({ type: 'live', rows, done: this.#done, total, elapsed, eta: this.#done === 0 ? null : (elapsed / this.#done) * (total - this.#done), origin, wait });
   }
 
   #tell(step: RunStep): void {

@@ -1,8 +1,10 @@
 /** Samples → report: windows, summaries, rates and verdict, as defined once in `sample.ts`, `statistics.ts` and `goodput.ts`. */
 import { detectDelivery, findCaveats, isWarm, type Caveat, type CaveatInput } from './caveats';
 import { attainment, verdict } from './goodput';
+import { prefillPace } from './prefill';
+import { isProof } from './proof';
 import type { ColdWarm, EndpointSummary, Environment, FromDue, PlanSummary, Report, ServerView, Summary } from './report';
-import { chunkGaps, completed, firstFrame, firstVisible, itl, lastStamp, prefillRate, readerStall, shiftSample, total, tpot, ttft, type Milliseconds, type OutcomeKind, type Sample, type TokenSource } from './sample';
+import { chunkGaps, completed, firstFrame, firstVisible, itl, lastStamp, readerStall, shiftSample, total, tpot, ttft, type Milliseconds, type OutcomeKind, type Sample, type TokenSource } from './sample';
 import { percentile, sorted, summarise, summarisePooled } from './statistics';
 
 /** Everything a report is made from. */
@@ -44,11 +46,14 @@ export function buildReport(input: ReportInput): Report {
   const end = windowEnd(measured);
   const delivery = detectDelivery(samples, endpoint);
   const summary = summaries(done, plan, delivery?.itlMeaningless === true);
-  const reached = attainment(measured, plan.slo);
+  // A proof is of tokens: the SLO is not asked, and a busy machine moves none of them.
+  const proof = isProof(plan);
+  const reached = proof ? null : attainment(measured, plan.slo);
+  const bottleneck = proof || unanswered(measured) ? null : (input.clientBottleneck ?? null);
   const clockError = clockSummary(input.clockErrors);
   const caveats = [
     ...(input.extraCaveats ?? []),
-    ...findCaveats({ samples, plan, endpoint, summary, clockError, delivery, unrendered: input.unrendered ?? [], stopped: input.stopped ?? null, clientBottleneck: input.clientBottleneck ?? null }),
+    ...findCaveats({ samples, plan, endpoint, summary, clockError, delivery, unrendered: input.unrendered ?? [], stopped: input.stopped ?? null, clientBottleneck: bottleneck }),
   ];
   const fromDue = plan['rate'] === undefined ? undefined : fromSchedule(done);
   return {
@@ -67,10 +72,10 @@ export function buildReport(input: ReportInput): Report {
     goodput: reached === null || end <= 0 ? null : { perSecond: (reached.good / end) * 1000, perMinute: (reached.good / end) * 60_000 },
     attainment: reached,
     // A client that could not keep up has measured itself.
-    verdict: input.clientBottleneck ? null : verdict(reached, plan.slo),
+    verdict: bottleneck === null ? verdict(reached, plan.slo) : null,
     outcomes: countOutcomes(measured),
     cache: cacheFacts(done, endpoint),
-    prefillRate: prefill(done),
+    prefillRate: prefillPace(done),
     caveats,
     clockError,
     serverView: input.serverView ?? null,
@@ -78,6 +83,11 @@ export function buildReport(input: ReportInput): Report {
     ...(input.texts === undefined ? {} : { texts: input.texts }),
     ...(input.scenario === undefined ? {} : { scenario: input.scenario }),
   };
+}
+
+/** Whether nothing was answered for reasons that are not this machine's: a busy one makes requests slow, it does not make a server refuse them. */
+function unanswered(measured: readonly Sample[]): boolean {
+  return measured.length > 0 && measured.every(({ outcome: { kind } }) => kind !== 'ok' && kind !== 'not-streaming' && kind !== 'invalid' && !kind.startsWith('timeout-'));
 }
 
 /** The first measured start; before there is one, the first start at all; 0 for no samples. */
@@ -225,11 +235,6 @@ function cacheFacts(done: readonly Sample[], endpoint: EndpointSummary): Report[
     unknown,
     hint: unknown === 0 ? null : (cacheHints.find(({ server }) => server.test(endpoint.server ?? endpoint.api))?.hint ?? null),
   };
-}
-
-function prefill(done: readonly Sample[]): Report['prefillRate'] {
-  const rates = sorted(present(done, prefillRate));
-  return rates.length === 0 ? null : { p50: percentile(rates, 0.5), n: rates.length };
 }
 
 function clockSummary(errors: readonly Milliseconds[]): Report['clockError'] {

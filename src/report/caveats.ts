@@ -1,4 +1,5 @@
 import { isDue } from './goodput';
+import { isProof } from './proof';
 import type { EndpointSummary, PlanSummary, Report, Summary } from './report';
 import { arrivedAtOnce, checkStamps, chunkGaps, completed, headersTime, itlOrReason, ttft, type Milliseconds, type NoItl, type OutcomeKind, type Sample, type TokenSource } from './sample';
 import { median, percentile, samplesNeeded, sorted } from './statistics';
@@ -23,6 +24,7 @@ export type Caveat =
   | { readonly kind: 'contradicting-usage'; readonly what: string; readonly requests: number }
   | { readonly kind: 'connection-not-reused'; readonly requests: number; readonly of: number }
   | { readonly kind: 'unrendered-variables'; readonly names: readonly string[] }
+  | { readonly kind: 'user-message-added'; readonly text: string }
   | { readonly kind: 'h2-stamps' }
   | { readonly kind: 'field-refused'; readonly field: string }
   | { readonly kind: 'tls-not-verified'; readonly origin: string }
@@ -82,6 +84,7 @@ export function findCaveats(input: CaveatInput): Caveat[] {
   const measured = input.samples.filter((s) => s.role === 'measured');
   const done = measured.filter(completed);
   const streamed = done.filter((s) => s.firstToken !== null);
+  if (isProof(input.plan)) return [...stops(input), ...proofCaveats(input, done)];
   const cause = input.delivery === undefined ? detectDelivery(input.samples, input.endpoint) : input.delivery;
   return [
     ...stops(input),
@@ -95,6 +98,11 @@ export function findCaveats(input: CaveatInput): Caveat[] {
     ...connections(input, done),
     ...sampleSize(input),
   ];
+}
+
+/** A proof tells of failures and cold hits itself, and nothing of it rests on gaps, pace or percentiles: what is left is about the request and the wait for its first token. */
+function proofCaveats(input: CaveatInput, done: readonly Sample[]): Caveat[] {
+  return [...clock(input).filter((caveat) => caveat.kind === 'clock-error' && caveat.metric === 'ttft' && caveat.percentile === 50), ...connections(input, done)];
 }
 
 function stops({ stopped, clientBottleneck, unrendered }: CaveatInput): Caveat[] {

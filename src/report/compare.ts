@@ -1,6 +1,7 @@
 /** Two runs side by side: what differs, by how much, and what forbids the comparison. */
 import { metricOrder, metricWords } from './metricNames';
-import { digits, ms } from './numbers';
+import { count, digits, ms, outOf } from './numbers';
+import { isProof, proofKinds, proofOf, proofWaits, type ProofKind, type Served } from './proof';
 import type { MetricName, Report } from './report';
 import { chunkGaps, completed, firstFrame, firstVisible, itl, readerStall, total, tpot, ttft, type Sample } from './sample';
 import { bootstrapDifferences, samplesNeeded, type Difference } from './statistics';
@@ -30,10 +31,13 @@ export interface Comparison {
   readonly rows: readonly ComparedMetric[];
   readonly warnings: readonly string[];
   readonly sentence: string;
+  /** Of two proofs: served tokens of each kind of request in words (`368 of 424`); null where one does not tell. */
+  readonly served?: readonly { readonly label: string; readonly a: string | null; readonly b: string | null }[];
 }
 
 /** Compares B with A. Pure: the same reports and seed give the same intervals. */
 export function compareReports(a: Report, b: Report, seed = 1): Comparison {
+  if (isProof(a.plan) && isProof(b.plan)) return compareProofs(a, b, seed);
   const rows = metricOrder[a.plan.objective].flatMap((metric): ComparedMetric[] => {
     const [left, right] = [valuesOf(a, metric), valuesOf(b, metric)];
     if (left.length === 0 && right.length === 0) return [];
@@ -41,6 +45,27 @@ export function compareReports(a: Report, b: Report, seed = 1): Comparison {
     return [{ metric, label: metricWords[metric].label, n: [left.length, right.length], p50: compared(left, right, 'p50', p50), p99: compared(left, right, 'p99', p99) }];
   });
   return { rows, warnings: warningsOf(a, b), sentence: sentenceOf(rows, a, b) };
+}
+
+/** Two proofs: served tokens first, then TTFT of each kind of request, because cold and warm together are no distribution. */
+function compareProofs(a: Report, b: Report, seed: number): Comparison {
+  const kinds = Object.keys(proofKinds) as ProofKind[];
+  const rows = kinds.flatMap((kind): ComparedMetric[] => {
+    const [left, right] = [proofWaits(a.samples, kind), proofWaits(b.samples, kind)];
+    if (left.length === 0 && right.length === 0) return [];
+    const [p50, p99] = bootstrapDifferences(left, right, [0.5, 0.99], seed) ?? [];
+    return [{ metric: 'ttft', label: `${metricWords.ttft.short}, ${proofKinds[kind]}`, n: [left.length, right.length], p50: compared(left, right, 'p50', p50), p99: compared(left, right, 'p99', p99) }];
+  });
+  const [inA, inB] = [proofOf(a)?.served ?? [], proofOf(b)?.served ?? []];
+  const of = (all: readonly Served[], kind: ProofKind): string | null => {
+    const one = all.find((served) => served.kind === kind);
+    return one === undefined ? null : one.of === null ? count(one.tokens) : outOf(one.tokens, one.of);
+  };
+  const served = kinds.map((kind) => ({ label: proofKinds[kind], a: of(inA, kind), b: of(inB, kind) })).filter((row) => row.a !== null || row.b !== null);
+  const later = served.find(({ label }) => label === proofKinds.changed);
+  const names = a.endpoint.name === b.endpoint.name ? '' : ` A is ${a.endpoint.name}, B is ${b.endpoint.name}.`;
+  const sentence = later === undefined ? 'Neither proof tells what was served of a later request.' : `Served from the cache of a later request: A ${later.a ?? 'not told'}, B ${later.b ?? 'not told'} tokens.${names}`;
+  return { rows, warnings: warningsOf(a, b), sentence, served };
 }
 
 /** A value, or the values, each request gave; those that gave none are left out. What the report itself refused stays refused. */

@@ -4,11 +4,12 @@ import { answersToProve, breaches, type SloLimit } from './goodput';
 import { waitReason } from './diagnosis';
 import { metricWords } from './metricNames';
 import { count, counted, digits, ms, outOf, pace } from './numbers';
+import { proofOf } from './proof';
 import type { MetricName, Report, Slo, Verdict } from './report';
 import { completed, type Outcome, type OutcomeKind, type Sample } from './sample';
 import { samplesNeeded } from './statistics';
 
-export { bytes, count, counted, digits, interval, ms, msOrNone, outOf, pace } from './numbers';
+export { bytes, count, counted, digits, interval, ms, msOrNone, outOf, pace, waitWords } from './numbers';
 
 /** `served 1 904 of 1 920 prompt tokens from the cache`, shortened for a row's end. */
 export function tokensCached(cached: number, prompt: number | null): string {
@@ -69,8 +70,16 @@ function ended(text: string): string {
   return /[.!?]$/.test(line) ? line : `${line}.`;
 }
 
+/** Where a sentence is read: advice names the settings there, and in a terminal the flags too. */
+export type Surface = 'editor' | 'terminal';
+
+/** A flag with its setting for a terminal, the setting alone for the editor. */
+function option(where: Surface, flag: string, setting: string): string {
+  return where === 'editor' ? `(${setting})` : `(${flag}, ${setting})`;
+}
+
 /** How a request ended and what to do about it: one or two sentences with the server's own words and the name of the setting. */
-export function outcomeSentence(outcome: Outcome): string {
+export function outcomeSentence(outcome: Outcome, where: Surface = 'terminal'): string {
   const said = outcome.message === undefined || outcome.message === '' ? '' : ` It said: ${quoted(outcome.message)}`;
   switch (outcome.kind) {
     case 'ok':
@@ -81,24 +90,24 @@ export function outcomeSentence(outcome: Outcome): string {
     case 'dns':
       return `${ended(outcome.message ?? 'The host name could not be found')} Check the endpoint’s url.`;
     case 'connect':
-      return `${ended(outcome.message ?? 'There was no connection: check that the server runs')} Behind a proxy, check http.proxy in the editor and HTTPS_PROXY in a terminal.`;
+      return `${ended(outcome.message ?? 'There was no connection: check that the server runs')} Behind a proxy, check ${where === 'editor' ? 'http.proxy' : 'HTTPS_PROXY'}.`;
     case 'tls':
       if (outcome.message?.includes('did not answer')) return ended(outcome.message);
       return `${ended(outcome.message ?? 'The secure connection failed')} Check the certificate, or set the endpoint’s tls.caFile.`;
     case 'status':
-      return statusSentence(outcome, said);
+      return statusSentence(outcome, said, where);
     case 'timeout-first-token':
       return 'No token came in time. Raise the endpoint’s timeouts.firstToken, or send a shorter prompt or fewer requests at once.';
     case 'timeout-stall':
       return 'The stream began and then stood still. Raise the endpoint’s timeouts.stall if such pauses are normal; otherwise look at the server’s log.';
     case 'timeout-total':
-      return 'The answer took longer than allowed. Raise the endpoint’s timeouts.total, or lower the maximum of tokens (--max-tokens, firstToken.probe.maxTokens).';
+      return `The answer took longer than allowed. Raise the endpoint’s timeouts.total, or lower the maximum of tokens ${option(where, '--max-tokens', 'firstToken.probe.maxTokens')}.`;
     case 'stream-error':
       return `The server sent an error inside the stream.${said} Look at the server’s log.`;
     case 'truncated':
       return `The stream ended without its end mark.${said} The server or a proxy closed it: check their read time-outs and logs.`;
     case 'malformed':
-      return `A frame was not what this API sends.${said} Check that the endpoint’s api is right (--api).`;
+      return `A frame was not what this API sends.${said} Check that the endpoint’s api is right${where === 'editor' ? '' : ' (--api)'}.`;
     case 'empty':
       return 'The stream ended well but held no token. Check the model’s chat template, its stop strings, and the maximum of tokens.';
     case 'invalid':
@@ -114,10 +123,10 @@ function quoted(message: string): string {
   return `“${short}”${/[.!?…]$/.test(short) ? '' : '.'}`;
 }
 
-function statusSentence(outcome: Outcome, said: string): string {
+function statusSentence(outcome: Outcome, said: string, where: Surface): string {
   const wait = outcome.retryAfter === undefined ? '' : ` It asks to wait ${ms(outcome.retryAfter)}.`;
   const field = outcome.refusedField === undefined ? '' : ` It refuses the field ${outcome.refusedField}.`;
-  return `${statusMeaning(outcome.status ?? 0)} (HTTP ${outcome.status ?? 'error'}).${field}${said}${wait}${statusStep(outcome.status ?? 0)}`;
+  return `${statusMeaning(outcome.status ?? 0)} (HTTP ${outcome.status ?? 'error'}).${field}${said}${wait}${statusStep(outcome.status ?? 0, where)}`;
 }
 
 function statusMeaning(status: number): string {
@@ -130,12 +139,13 @@ function statusMeaning(status: number): string {
   return status >= 500 ? 'The server failed' : 'The server refused';
 }
 
-function statusStep(status: number): string {
-  if (status === 401) return ' Set the key: First Token: Set API Key, or FIRST_TOKEN_API_KEY in a terminal.';
+function statusStep(status: number, where: Surface): string {
+  const editor = where === 'editor';
+  if (status === 401) return ` Set the key: ${editor ? 'First Token: Set API Key' : 'FIRST_TOKEN_API_KEY'}.`;
   if (status === 403) return ' Check what the key is allowed to do, and the organisation.';
-  if (status === 404) return ' Check the endpoint’s url and model (--model).';
+  if (status === 404) return ` Check the endpoint’s url and model${editor ? '' : ' (--model)'}.`;
   if (status === 413 || status === 400 || status === 422) return ' Check the prompt’s length, the model and the endpoint’s body.';
-  if (status === 429) return ' Lower the concurrency (-c) or ask for a higher limit.';
+  if (status === 429) return ` Lower the concurrency (${editor ? 'firstToken.probe.concurrency' : '-c'}) or ask for a higher limit.`;
   return status >= 500 ? ' Look at the server’s log.' : '';
 }
 
@@ -147,16 +157,17 @@ const deliveryWords: Readonly<Record<Extract<Caveat, { kind: 'delivery' }>['caus
 };
 
 /** A caveat as sentences: what was seen, what it means for the numbers, what to do. */
-export function caveatSentence(caveat: Caveat): string {
+export function caveatSentence(caveat: Caveat, where: Surface = 'terminal'): string {
+  const cold = where === 'editor' ? 'Set firstToken.probe.cache to cold' : 'Run with --cache cold (firstToken.probe.cache)';
   switch (caveat.kind) {
     case 'too-few-samples':
-      return tooFew(caveat);
+      return tooFew(caveat, where);
     case 'cold-first':
-      return `The first request took ${ms(caveat.first)} to its first token, the rest ${ms(caveat.rest)}: it pays for connecting and waking up, and pulls p99 and mean up. Send a warm-up first (--warmup 1, firstToken.probe.warmup).`;
+      return `The first request took ${ms(caveat.first)} to its first token, the rest ${ms(caveat.rest)}: it pays for connecting and waking up, and pulls p99 and mean up. Send a warm-up first ${option(where, '--warmup 1', 'firstToken.probe.warmup')}.`;
     case 'cache-hits':
       return caveat.evidence === 'bimodal-ttft'
-        ? `First tokens fall into two groups, and ${outOf(caveat.requests, caveat.of)} are in the fast one: repeats were probably served from the prefix cache, so the table mixes cold and warm. Run with --cache cold (firstToken.probe.cache) to see the cold one.`
-        : `${outOf(caveat.requests, caveat.of)} answers were served from the prefix cache (${cachedOf(caveat.cachedTokens, caveat.promptTokens)}): their TTFT is the warm one. Run with --cache cold (firstToken.probe.cache) to see the other.`;
+        ? `First tokens fall into two groups, and ${outOf(caveat.requests, caveat.of)} are in the fast one: repeats were probably served from the prefix cache, so the table mixes cold and warm. ${cold} to see the cold one.`
+        : `${outOf(caveat.requests, caveat.of)} answers were served from the prefix cache (${cachedOf(caveat.cachedTokens, caveat.promptTokens)}): their TTFT is the warm one. ${cold} to see the other.`;
     case 'cold-not-cold':
       return `${outOf(caveat.requests, caveat.of)} requests found ${counted(caveat.cachedTokens, 'token')} in the cache although each was salted to be cold: their TTFT is too good. Look at a proxy or a semantic cache in front of the server.`;
     case 'several-tokens-per-frame':
@@ -188,7 +199,9 @@ export function caveatSentence(caveat: Caveat): string {
     case 'connection-not-reused':
       return `${outOf(caveat.requests, caveat.of)} requests had to open a new connection, and its time is inside their TTFT (shown beside it). Check the server’s keep-alive.`;
     case 'unrendered-variables':
-      return `The prompt was sent with ${caveat.names.length === 1 ? 'a variable' : 'variables'} as written (${caveat.names.join(', ')}): the answer and the token counts are not those of real use. Give values in the file’s sample inputs.`;
+      return `The prompt was sent with ${caveat.names.length === 1 ? 'a variable' : 'variables'} as written (${caveat.names.join(', ')}): the answer and the token counts are not those of real use. ${caveat.names.every((name) => /^(?:\{\{|\$\{)/.test(name)) ? 'Markdown, plain text and requests have no variables: write a value in their place, or use a template format.' : 'Give values in the file’s sample inputs.'}`;
+    case 'user-message-added':
+      return `The prompt has no user message and this API takes none without: “${caveat.text}” was sent as one. Write a user message, or the sample question, into the file.`;
     case 'h2-stamps':
       return 'The connection was HTTP/2: stamps are per DATA frame, and streams share one connection. Compare only with other HTTP/2 runs.';
     case 'field-refused':
@@ -200,7 +213,7 @@ export function caveatSentence(caveat: Caveat): string {
     case 'stamp-order':
       return `Stamps of ${counted(caveat.requests, 'request')} are out of order (${caveat.what}): do not trust their times. Please report this with the tape of the request.`;
     case 'client-bottleneck':
-      return `This machine was the limit, not the server (${caveat.detail}): no verdict is given. Lower the load or use a faster machine.`;
+      return `This machine was the limit, not the server (${caveat.detail}): no verdict on the SLO is given. Lower the load or use a faster machine.`;
   }
 }
 
@@ -215,10 +228,10 @@ function metricName(metric: string): string {
   return metric in metricWords ? metricWords[metric as MetricName].short : metric;
 }
 
-function tooFew({ metric, percentile, n, needed }: Extract<Caveat, { kind: 'too-few-samples' }>): string {
+function tooFew({ metric, percentile, n, needed }: Extract<Caveat, { kind: 'too-few-samples' }>, where: Surface): string {
   const lacking = [50, 90, 95, 99].filter((p) => p >= percentile && n < samplesNeeded(p / 100)).map((p) => `p${p}`);
   const names = lacking.length > 1 ? `${lacking.slice(0, -1).join(', ')} and ${lacking.at(-1) ?? ''}` : `p${percentile}`;
-  return `${counted(n, 'answer')} ${n === 1 ? 'is' : 'are'} too few to bound ${names} of ${metricName(metric)}: the next run may say something else. p${percentile} needs ${count(needed)} (-n ${needed}, firstToken.probe.requests).`;
+  return `${counted(n, 'answer')} ${n === 1 ? 'is' : 'are'} too few to bound ${names} of ${metricName(metric)}: the next run may say something else. p${percentile} needs ${count(needed)} ${option(where, `-n ${needed}`, 'firstToken.probe.requests')}.`;
 }
 
 function cachedOf(cached: number | null, prompt: number | null): string {
@@ -259,6 +272,8 @@ function attainmentText(slo: Slo): string {
 
 /** What a verdict looks like before it is read; VS Code's testing icons and colours have the same three. */
 export function verdictIcon(report: Report): 'passed' | 'failed' | 'queued' {
+  const proof = proofOf(report);
+  if (proof !== null) return proof.state === 'yes' ? 'passed' : proof.state === 'less' || proof.state === 'failed' ? 'failed' : 'queued';
   if (report.verdict === 'met') return 'passed';
   return report.verdict === 'missed' ? 'failed' : 'queued';
 }
@@ -276,11 +291,13 @@ export function verdictShort(verdict: Verdict | null): string {
  * The first thing a person reads: whether the SLO holds, of how many, and the numbers it is about; or why there is no answer. `samples`
  * stands in for the report's own while they travel apart.
  */
-export function verdictSentence(report: Report, samples: readonly Sample[] = report.samples): string {
+export function verdictSentence(report: Report, samples: readonly Sample[] = report.samples, where: Surface = 'terminal'): string {
+  const proof = proofOf(report);
+  if (proof !== null) return proof.verdict ?? 'No pair of the proof has been answered yet.';
   const { attainment: reached, plan } = report;
   const answers = (report.outcomes.ok ?? 0) + (report.outcomes['not-streaming'] ?? 0);
   if (reached === null) return answers === 0 && Object.keys(report.outcomes).length > 0 ? 'Stopped before the first answer came.' : 'No request has ended yet.';
-  if (answers === 0) return noAnswer(report, samples);
+  if (answers === 0) return noAnswer(report, samples, where);
   const slo = `the ${plan.objective} SLO`;
   if (report.verdict === 'met') return `Meets ${slo}: ${outOf(reached.good, reached.due)} answers. ${numbersSentence(report)}`;
   if (report.verdict === 'missed') return `Misses ${slo}: ${missReason(report, samples)}.`;
@@ -292,12 +309,12 @@ export function verdictSentence(report: Report, samples: readonly Sample[] = rep
   return `Unclear: ${outOf(reached.good, reached.due)} meet ${slo}, which asks for ${attainmentText(plan.slo)}; ${missReason(report, samples)}.`;
 }
 
-function noAnswer(report: Report, samples: readonly Sample[]): string {
+function noAnswer(report: Report, samples: readonly Sample[], where: Surface): string {
   const failed = samples.find((s) => s.role === 'measured' && !completed(s) && s.outcome.kind !== 'cancelled');
   const due = report.attainment?.due ?? 0;
   if (failed === undefined) return `No answer came: ${kindsOf(report.outcomes)}.`;
   const same = samples.filter((s) => s.role === 'measured' && outcomeName(s.outcome) === outcomeName(failed.outcome)).length;
-  return `No answer came (${outcomeName(failed.outcome)} in ${outOf(same, due)}). ${outcomeSentence(failed.outcome)}`;
+  return `No answer came (${outcomeName(failed.outcome)} in ${outOf(same, due)}). ${outcomeSentence(failed.outcome, where)}`;
 }
 
 /** `First token 212 ms (p99 410), then 31 tokens/s.`, or for a batch the throughput first. */

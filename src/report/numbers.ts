@@ -60,3 +60,8 @@ export function bytes(n: number): string {
   if (n < 1000) return `${count(n)} B`;
   return n < 1e6 ? `${digits(n / 1000)} kB` : `${digits(n / 1e6)} MB`;
 }
+
+/** A wait on purpose as a countdown: `waits 60 s, then repeats; 42 s left`. */
+export function waitWords({ whole, left }: { readonly whole: Milliseconds; readonly left: Milliseconds }): string {
+  return `waits ${count(whole / 1000)} s, then repeats; ${count(Math.ceil(left / 1000))} s left`;
+}

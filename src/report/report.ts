@@ -143,7 +143,7 @@ export interface Report {
   readonly verdict: Verdict | null;
   readonly outcomes: Readonly<Partial<Record<OutcomeKind, number>>>;
   readonly cache: { readonly promptTokens: number | null; readonly cachedTokens: number | null; readonly hits: number; readonly unknown: number; readonly hint: string | null };
-  /** Prompt tokens per second, cached ones left out; null when unknown. */
+  /** Prompt tokens per second, cached ones left out, of the answers that had enough to compute (`prefill.ts`); null without one. */
   readonly prefillRate: { readonly p50: number; readonly n: number } | null;
   readonly caveats: readonly Caveat[];
   /** Error of the run's own stamps from the canary. Null when no canary frame was seen. */

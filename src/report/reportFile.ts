@@ -230,6 +230,7 @@ const caveatShape = once(() => {
     k('contradicting-usage', { what: text(), requests: number() }),
     k('connection-not-reused', requests),
     k('unrendered-variables', { names: v.array(text()) }),
+    k('user-message-added', { text: text() }),
     k('h2-stamps', {}),
     k('field-refused', { field: text() }),
     k('tls-not-verified', { origin: text() }),

@@ -3,6 +3,8 @@ import { isWarm } from './caveats';
 import { clockErrorSentence, costText, outcomeNames, sloText, sourceMark, sourceName } from './format';
 import { gapP99, isDue } from './goodput';
 import { metricOrder, metricWords } from './metricNames';
+import { leastComputed } from './prefill';
+import { isProof, proofKinds, proofTtft } from './proof';
 import { count, counted, digits, interval, ms, outOf, pace } from './numbers';
 import type { MetricName, Report, Summary } from './report';
 import { completed, firstVisible, readerStall, tpot, ttft, total, type OutcomeKind, type Sample } from './sample';
@@ -51,6 +53,7 @@ export interface TableRow {
 
 /** Rows of the percentile table, in the order of the run's objective; metrics that are none have none. `samples` stands in for the report's own while they travel apart. */
 export function percentileRows(report: Report, samples: readonly Sample[] = report.samples): TableRow[] {
+  if (isProof(report.plan)) return proofTtft(samples).map(({ kind, summary }) => tableRow('ttft', 'metric', `${metricWords.ttft.short}, ${proofKinds[kind]}`, summary));
   return metricOrder[report.plan.objective].flatMap((metric) => {
     const summary = report.summary[metric];
     if (summary === null) return [];
@@ -139,6 +142,8 @@ export interface KeyNumber {
 
 /** At most four key numbers, those of the objective first. */
 export function keyNumbers(report: Report, samples: readonly Sample[] = report.samples): KeyNumber[] {
+  // What a proof found stands in its verdict and table; its answers of a few tokens have no pace worth a large number.
+  if (isProof(report.plan)) return [];
   const done = samples.filter((s) => s.role === 'measured' && completed(s));
   const latency = (id: 'ttft' | 'firstVisible' | 'tpot' | 'total', value: (s: Sample) => number | null): KeyNumber[] => {
     const row = report.summary[id];
@@ -183,6 +188,7 @@ export interface Fact {
 /** What was measured, where, with what counts, and what it cost and yielded. */
 export function reportFacts(report: Report): Fact[] {
   const { endpoint, plan, throughput, cache } = report;
+  const proof = isProof(plan);
   const facts: (Fact | null)[] = [
     { label: 'Endpoint', text: `${endpoint.name} (${endpoint.origin}${endpoint.path})${endpoint.server === null ? '' : `, ${endpoint.server}`}` },
     { label: 'Model', text: `${endpoint.model ?? 'not told'}, API ${endpoint.api}${endpoint.alpn === null ? '' : `, ${endpoint.alpn}`}` },
@@ -190,13 +196,14 @@ export function reportFacts(report: Report): Fact[] {
     { label: 'Prompt', text: `${plan.prompt.name}, ${counted(plan.prompt.characters, 'character')}` },
     { label: 'Tokens from', text: sourceName(throughput.source) },
     { label: 'Window', text: `${ms(report.window.end)} from ${report.window.absolute}` },
-    throughput.tokensPerSecond === null ? null : { label: 'Throughput', text: `${sourceMark(throughput.source)}${pace(throughput.tokensPerSecond)}${throughput.requestsPerSecond === null ? '' : `, ${digits(throughput.requestsPerSecond)} requests/s`}` },
-    throughput.tokensPerCost === null ? null : { label: 'Per cost', text: costText(throughput.tokensPerCost) },
-    { label: 'SLO', text: sloText(plan.slo) },
+    proof || throughput.tokensPerSecond === null ? null : { label: 'Throughput', text: `${sourceMark(throughput.source)}${pace(throughput.tokensPerSecond)}${throughput.requestsPerSecond === null ? '' : `, ${digits(throughput.requestsPerSecond)} requests/s`}` },
+    proof || throughput.tokensPerCost === null ? null : { label: 'Per cost', text: costText(throughput.tokensPerCost) },
+    proof ? null : { label: 'SLO', text: sloText(plan.slo) },
     report.goodput === null || report.attainment === null ? null : { label: 'Goodput', text: `${digits(report.goodput.perSecond)}/s, ${digits(report.goodput.perMinute)}/min (${outOf(report.attainment.good, report.attainment.due)} good; 95 % interval of the share ${digits(report.attainment.ci95[0])}–${digits(report.attainment.ci95[1])})` },
     { label: 'Outcomes', text: outcomesText(report.outcomes) },
     { label: 'Cache', text: cacheText(cache) },
-    report.prefillRate === null ? null : { label: 'Prefill', text: `${digits(report.prefillRate.p50)} prompt tokens/s not cached, in the median of ${counted(report.prefillRate.n, 'answer')}` },
+    // A proof says it in its own sentences.
+    proof || report.prefillRate === null ? null : { label: 'Prefill', text: `${digits(report.prefillRate.p50)} prompt tokens/s, in the median of ${counted(report.prefillRate.n, 'answer')} that had at least ${leastComputed} not cached` },
     { label: 'Measuring error', text: clockErrorSentence(report.clockError) },
     report.environment.remote === null ? null : { label: 'Measured from', text: report.environment.remote },
   ];

@@ -1,6 +1,7 @@
 /** A report as plain text: verdict, a token strip a request, percentile table, facts, caveats. */
 import { diagnose, isStall } from './diagnosis';
 import { caveatSentence, outcomeName, verdictMarks, verdictSentence } from './format';
+import { isProof } from './proof';
 import { count, ms } from './numbers';
 import type { Report } from './report';
 import { chunkGaps, completed, lastStamp, type Milliseconds, type Sample } from './sample';
@@ -30,9 +31,10 @@ export function renderReport(report: Report, options: TerminalOptions): string {
   const width = Math.max(40, options.width);
   const paint: Paint = options.colour ? (style, text) => `\u001B[${codes[style]}m${text}\u001B[0m` : (_, text) => text;
   const samples = options.samples ?? report.samples;
+  const found = scenarioBlock(report, width, paint);
+  const verdict = verdictBlock(report, samples, width, paint);
   const blocks = [
-    scenarioBlock(report, width, paint),
-    verdictBlock(report, samples, width, paint),
+    ...(isProof(report.plan) ? [verdict, found] : [found, verdict]),
     stripBlock(samples, width, options.strips ?? 20, paint),
     tableBlock(percentileRows(report, samples), width, paint),
     factBlock(report, width, paint),
@@ -54,7 +56,7 @@ function verdictBlock(report: Report, samples: readonly Sample[], width: number,
   const mark = verdict === null ? '' : `${verdictMarks[verdict]} `;
   const [first, ...rest] = wrap(`${mark}${verdictSentence(report, samples)}`, width);
   const style: Style = verdict === null ? 'bold' : verdictColours[verdict];
-  const reason = diagnose(samples);
+  const reason = isProof(report.plan) ? null : diagnose(samples);
   return [...[first ?? '', ...rest].map((line) => paint(style, line)), ...(reason === null ? [] : wrap(reason.sentence, width))];
 }
 

@@ -143,15 +143,24 @@ export function promptText(prompt: ChatPrompt): string {
   return prompt.messages.map((message) => message.text).join('\n\n');
 }
 
+/** What is sent where an API wants a user message and the file has none. */
+export const noUserMessage = '(no user message in this file)';
+
+/** Whether the API takes no request without a user message and this prompt brings none, so that {@link noUserMessage} is sent. */
+export function lacksUserMessage(api: string, prompt: ChatPrompt): boolean {
+  return (api === 'anthropic' || api === 'bedrock' || api === 'gemini') && prompt.messages.length > 0 && prompt.messages.every(({ role }) => role === 'system' || role === 'developer');
+}
+
 /**
  * System messages and the turns apart, for APIs that want them so. With `late`, only those before the first turn are system messages:
- * what the file says later stays where it is.
+ * what the file says later stays where it is. Without a turn there is {@link noUserMessage}.
  */
 export function systemAndTurns(prompt: ChatPrompt, late = false): { system: ChatMessage[]; turns: ChatMessage[] } {
   const isSystem = ({ role }: ChatMessage): boolean => role === 'system' || role === 'developer';
   const first = prompt.messages.findIndex((message) => !isSystem(message));
   const leads = (message: ChatMessage, i: number): boolean => isSystem(message) && (!late || first < 0 || i < first);
-  return { system: prompt.messages.filter(leads), turns: prompt.messages.filter((message, i) => !leads(message, i)) };
+  const turns = prompt.messages.filter((message, i) => !leads(message, i));
+  return { system: prompt.messages.filter(leads), turns: turns.length > 0 || prompt.messages.length === 0 ? turns : [{ role: 'user', text: noUserMessage }] };
 }
 
 /** The texts of messages as one. */

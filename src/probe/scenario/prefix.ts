@@ -2,10 +2,11 @@
  * The proof of what the prefix cache serves: a cold request, the same once more, and the prompt as a later request would send it, in pairs
  * one after the other. Predicted and served tokens stand side by side and are never mixed; latencies only support them.
  */
-import { count, counted, digits, ms, outOf } from '../../report/format';
-import type { Milliseconds, Sample } from '../../report/sample';
-import { completed, prefillRate, ttft } from '../../report/sample';
-import { bootstrapDifference, median, orderStatisticInterval, sorted } from '../../report/statistics';
+import { digits, ms, outcomeSentence, type Surface } from '../../report/format';
+import { prefillPace } from '../../report/prefill';
+import type { Milliseconds, Outcome, Sample } from '../../report/sample';
+import { completed, ttft } from '../../report/sample';
+import { bootstrapDifference, median, orderStatisticInterval, samplesNeeded, sorted } from '../../report/statistics';
 import type { ChatPrompt } from '../../prompt/prompt';
 import type { CacheDiagnosis } from '../dialect/dialect';
 import { askFor } from '../dialect/index';
@@ -20,6 +21,8 @@ export interface ProofOptions {
   readonly affinity: number;
   /** Seconds to wait before a repeat, each with a prefix of its own; empty = expiry is not probed. */
   readonly expiry: readonly number[];
+  /** Where its sentences are read first; default: a terminal. */
+  readonly where?: Surface;
 }
 
 /** What served tokens are told by. */
@@ -63,11 +66,11 @@ export interface PrefixResult extends ScenarioResult {
   readonly salt: 'beside' | 'first-bytes';
   readonly pairs: number;
   readonly rows: readonly PrefixRow[];
-  /** TTFT of cold minus warm requests at the median, with its 95 % interval. */
-  readonly gain: { readonly ms: Milliseconds; readonly low: Milliseconds; readonly high: Milliseconds } | null;
+  /** TTFT of cold minus warm requests at the median, with its 95 % interval; without bounds where there are too few pairs for one. */
+  readonly gain: { readonly ms: Milliseconds; readonly low: Milliseconds | null; readonly high: Milliseconds | null } | null;
   /** Cached of all prompt tokens of warm and changed requests. */
   readonly hitRate: { readonly cached: number; readonly prompt: number } | null;
-  /** Prompt tokens per second of the cold requests, cached ones left out. */
+  /** Prompt tokens per second of the cold requests, cached ones left out; null where they have too few to compute to tell. */
   readonly prefillRate: number | null;
   /** Cold requests that were served from the cache all the same, and the most tokens of one. */
   readonly coldHits: { readonly hits: number; readonly of: number; readonly most: number } | null;
@@ -77,6 +80,10 @@ export interface PrefixResult extends ScenarioResult {
   readonly notes: readonly string[];
   /** The provider's own diagnostics; null where it has none or gave none. Evidence of their own: never part of predicted or served. */
   readonly diagnosis: { readonly warm: ProviderSays | null; readonly changed: ProviderSays | null } | null;
+  /** Why nothing was proven: how the first request failed, and what to do; null when one was answered. */
+  readonly failure: string | null;
+  /** What was asked for and not looked for, since nothing of this prompt is kept. */
+  readonly skipped: readonly ('affinity' | 'expiry')[];
   readonly affinity: { readonly attempts: readonly (number | null)[]; readonly hits: number; readonly of: number } | null;
   readonly expiry: readonly { readonly seconds: number; readonly cached: number | null; readonly ttft: Milliseconds | null }[] | null;
 }
@@ -90,6 +97,13 @@ interface Told {
 }
 
 type Kind = PrefixRow['kind'];
+
+// The rule's words and the lens group digits with commas: one style in a paragraph.
+const commas = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+const count = (n: number): string => commas.format(n);
+const counted = (n: number, noun: string): string => `${count(n)} ${noun}${Math.round(n) === 1 ? '' : 's'}`;
+const outOf = (part: number, whole: number): string => `${count(part)} of ${count(whole)}`;
+const rate = (x: number): string => count(Number(x.toPrecision(3)));
 /** An answer's length does not matter here; a few tokens show that it began. */
 const answerTokens = 8;
 /** A hit this small on a cold request is the chat template before the nonce. */
@@ -97,7 +111,7 @@ const templateTokens = 32;
 
 /** Cold, warm and changed requests of one prompt file, pair by pair. */
 export function prefixProof(options: ProofOptions): Scenario<PrefixResult> {
-  return { name: 'prefix', steps: (context) => proving(options, context) };
+  return { name: 'prefix', requests: proofRequests({ ...options, pairs: options.planned.pairs.length }), steps: (context) => proving(options, context) };
 }
 
 function* proving(options: ProofOptions, context: ScenarioContext): Steps<PrefixResult> {
@@ -108,9 +122,13 @@ function* proving(options: ProofOptions, context: ScenarioContext): Steps<Prefix
   const shot = (id: string, prompt: ChatPrompt, nonce: string, labels: Shot['labels'], more: Partial<Shot> = {}): Shot => ({ id, role: 'measured', target: 0, dueAt: null, prompt, maxTokens: tokens, nonce, labels, ...more });
   const told: Record<Kind, Told[]> = { cold: [], warm: [], changed: [] };
   const failed: Record<Kind, number> = { cold: 0, warm: 0, changed: 0 };
-  const found: { affinity: PrefixResult['affinity']; expiry: PrefixResult['expiry'] } = { affinity: null, expiry: null };
-  const result = () => summarise(options, context, told, failed, found);
+  const failures: Outcome[] = [];
+  const skipped: PrefixResult['skipped'][number][] = [];
+  const found: Pick<PrefixResult, 'affinity' | 'expiry' | 'skipped'> & { affinity: PrefixResult['affinity']; expiry: PrefixResult['expiry'] } = { affinity: null, expiry: null, skipped };
+  const result = () => summarise(options, context, told, failed, failures, found);
+  const answered = () => kinds.some((kind) => told[kind].length > 0);
   const take = (run: StepRun): void => {
+    failures.push(...run.samples.flatMap((sample) => (sample.role === 'negotiation' || sample.outcome.kind === 'cancelled' || completed(sample) ? [] : [sample.outcome])));
     const measured = run.samples.filter(({ role }) => role === 'measured');
     const alone = measured.length === 1 ? run.counted : null;
     for (const sample of measured) {
@@ -122,7 +140,9 @@ function* proving(options: ProofOptions, context: ScenarioContext): Steps<Prefix
   const finish = () => ({ result: result(), shown: null });
 
   const warmUp = yield { name: 'warm-up', plan: stepPlan(context, 'prefix', { shots: [shot('warmup', first, createNonce(), {}, { role: 'warmup' })], concurrency: 1 }), soFar: null, shown: null };
-  if (warmUp.stopped) return finish();
+  take(warmUp);
+  // What does not pass by itself would fail every pair the same way.
+  if (warmUp.stopped || failures.some(lasting)) return finish();
   for (const [i, pair] of planned.pairs.entries()) {
     // Where the answers do not tell what was cached, the server's counters do, as long as each request is alone between two readings.
     const silent = i === 0 || told.cold.some(({ sample }) => sample.cachedTokens === null);
@@ -135,27 +155,45 @@ function* proving(options: ProofOptions, context: ScenarioContext): Steps<Prefix
       const sent: Shot[] = asked ? list.map((one) => ({ ...one, compareWith: before })) : list;
       const run: StepRun = yield { name: `pair-${i + 1}${steps.length > 1 ? `-${k + 1}` : ''}`, plan: stepPlan(context, 'prefix', { shots: sent, concurrency: 1 }), countsCached: silent, soFar: i === 0 ? null : result(), shown: null };
       take(run);
-      if (run.stopped) return finish();
+      if (run.stopped || (!answered() && failures.length > kinds.length)) return finish();
       before = run.samples.flatMap((sample) => (completed(sample) ? (run.told?.get(sample.id)?.id ?? []) : [])).at(-1) ?? before;
     }
   }
-  if (options.affinity > 0) {
+  const kept = keptOf(result().rows);
+  // A miss may be the router's doing, which is what affinity is asked for: skipped only where no hit was to be expected either.
+  const wanted = { affinity: options.affinity > 0, expiry: options.expiry.length > 0 };
+  if (wanted.affinity && kept === 'nothing, as predicted') skipped.push('affinity');
+  if (wanted.expiry && kept !== 'some') skipped.push('expiry');
+  if (wanted.affinity && !skipped.includes('affinity')) {
     const nonce = createNonce();
     const run = yield { name: 'affinity', plan: stepPlan(context, 'prefix', { shots: Array.from({ length: options.affinity }, (_, i) => shot(`affinity-${i + 1}`, first, nonce, { kind: 'affinity', attempt: i + 1 })), concurrency: 1 }), soFar: result(), shown: null };
     found.affinity = affinityOf(run.samples);
     if (run.stopped) return finish();
   }
-  if (options.expiry.length > 0) {
+  if (wanted.expiry && !skipped.includes('expiry')) {
     const nonces = options.expiry.map(() => createNonce());
     const write = yield { name: 'expiry-write', plan: stepPlan(context, 'prefix', { shots: options.expiry.map((seconds, i) => shot(`expiry-write-${seconds}`, first, nonces[i]!, { kind: 'expiry-write', seconds })), concurrency: 1 }), soFar: result(), shown: null };
     if (write.stopped) return finish();
-    const read = yield { name: 'expiry-read', plan: stepPlan(context, 'prefix', { shots: options.expiry.map((seconds, i) => shot(`expiry-read-${seconds}`, first, nonces[i]!, { kind: 'expiry-read', seconds }, { dueAt: seconds * 1000 })), concurrency: 1 }), soFar: result(), shown: null };
+    const read = yield { name: 'expiry-read', waits: true, plan: stepPlan(context, 'prefix', { shots: options.expiry.map((seconds, i) => shot(`expiry-read-${seconds}`, first, nonces[i]!, { kind: 'expiry-read', seconds }, { dueAt: seconds * 1000 })), concurrency: 1 }), soFar: result(), shown: null };
     found.expiry = read.samples.filter(completed).map((sample) => ({ seconds: Number(sample.labels['seconds']), cached: sample.cachedTokens, ttft: ttft(sample) }));
   }
   return finish();
 }
 
 const kinds = ['cold', 'warm', 'changed'] as const;
+
+/** Whether every further request would fail the same way. */
+function lasting({ kind, status = 0 }: Outcome): boolean {
+  return kind === 'connect' || kind === 'dns' || kind === 'tls' || (kind === 'status' && status >= 400 && status < 500 && status !== 408 && status !== 429);
+}
+
+/** Whether the server keeps anything of this prompt, as far as repeats told; a server that tells nothing may keep some. */
+function keptOf(rows: readonly PrefixRow[]): 'some' | 'nothing' | 'nothing, as predicted' {
+  const repeats = rows.filter(({ kind }) => kind !== 'cold');
+  const served = repeats.flatMap((row) => row.served?.max ?? []);
+  if (served.length === 0 || Math.max(...served) > templateTokens) return 'some';
+  return repeats.every(({ predicted }) => predicted !== null && predicted.tokens <= templateTokens) ? 'nothing, as predicted' : 'nothing';
+}
 
 /** Requests of a proof: a warm-up, three a pair, the repeats for affinity, and two for each wait. */
 function proofRequests({ pairs, affinity, expiry }: Pick<ProofOptions, 'affinity' | 'expiry'> & { readonly pairs: number }): number {
@@ -194,12 +232,14 @@ function affinityOf(samples: readonly Sample[]): PrefixResult['affinity'] {
   return { attempts, hits: repeats.filter((cached) => cached > templateTokens).length, of: repeats.length };
 }
 
-function summarise(options: ProofOptions, context: ScenarioContext, told: Readonly<Record<Kind, readonly Told[]>>, failed: Readonly<Record<Kind, number>>, found: Pick<PrefixResult, 'affinity' | 'expiry'>): PrefixResult {
+function summarise(options: ProofOptions, context: ScenarioContext, told: Readonly<Record<Kind, readonly Told[]>>, failed: Readonly<Record<Kind, number>>, failures: readonly Outcome[], found: Pick<PrefixResult, 'affinity' | 'expiry' | 'skipped'>): PrefixResult {
   const { planned } = options;
   const { rule, change } = planned;
   const [pair] = planned.pairs;
   const rows = kinds.map((kind) => rowOf(kind, told[kind], failed[kind], pair === undefined || kind === 'cold' ? null : pair[kind], { block: rule.block, counted: planned.countedBy === 'provider' }));
   const waits = (kind: Kind) => told[kind].flatMap(({ sample }) => ttft(sample) ?? []);
+  // Resampling fewer than bound a median cannot see its spread either: one pair would give an interval of no width.
+  const bounded = Math.min(waits('warm').length, waits('cold').length) >= samplesNeeded(0.5);
   const gained = bootstrapDifference(waits('warm'), waits('cold'), 0.5, 1);
   const repeats = [...told.warm, ...told.changed].filter(({ cached, sample }) => cached !== null && sample.promptTokens !== null);
   const cold = told.cold.filter(({ cached }) => cached !== null);
@@ -212,14 +252,16 @@ function summarise(options: ProofOptions, context: ScenarioContext, told: Readon
     salt: saltedBeside(context.target) ? 'beside' : 'first-bytes',
     pairs: told.cold.length,
     rows,
-    gain: gained === null ? null : { ms: gained.difference, low: gained.ci95[0], high: gained.ci95[1] },
+    gain: gained === null ? null : { ms: gained.difference, low: bounded ? gained.ci95[0] : null, high: bounded ? gained.ci95[1] : null },
     hitRate: repeats.length === 0 ? null : { cached: sum(repeats.map(({ cached }) => cached ?? 0)), prompt: sum(repeats.map(({ sample }) => sample.promptTokens ?? 0)) },
-    prefillRate: median(told.cold.flatMap(({ sample }) => prefillRate(sample) ?? [])),
+    prefillRate: prefillPace(told.cold.map(({ sample }) => sample))?.p50 ?? null,
     coldHits: cold.length === 0 ? null : { hits: cold.filter(({ cached }) => (cached ?? 0) > templateTokens).length, of: cold.length, most: Math.max(...cold.map(({ cached }) => cached ?? 0)) },
     markers: planned.markers,
     notes: planned.notes,
     diagnosis: diagnosisOf(told),
+    failure: failures[0] === undefined || kinds.some((kind) => told[kind].length > 0) ? null : outcomeSentence(failures[0], options.where),
     ...found,
+    skipped: [...found.skipped],
   };
   return { ...numbers, verdict: verdictOf(numbers), sentences: sentencesOf(numbers, options) };
 }
@@ -284,7 +326,8 @@ function asPredicted(row: Omit<PrefixRow, 'state'>, { block, counted: byProvider
   return Math.abs(apart) <= slack ? 'yes' : apart < 0 ? 'less' : 'more';
 }
 
-function verdictOf({ rows, rule }: Omit<PrefixResult, 'sentences' | 'verdict'>): string {
+function verdictOf({ rows, rule, failure }: Omit<PrefixResult, 'sentences' | 'verdict'>): string {
+  if (failure !== null) return `Nothing was proven. ${failure}`;
   const warm = rows.find(({ kind }) => kind === 'warm');
   const changed = rows.find(({ kind }) => kind === 'changed');
   if (warm === undefined || changed === undefined || warm.n + changed.n === 0) return 'Nothing was proven: no repeat was answered.';
@@ -301,8 +344,10 @@ function servedText({ served, predicted, promptTokens }: PrefixRow): string {
   return `${served === null ? 'an unknown number' : count(served.p50)}${of} tokens${predicted === null ? '' : ` (predicted ${predicted.exact ? '' : 'about '}${count(predicted.tokens)})`}`;
 }
 
-function sentencesOf(result: Omit<PrefixResult, 'sentences' | 'verdict'>, { planned }: ProofOptions): string[] {
+function sentencesOf(result: Omit<PrefixResult, 'sentences' | 'verdict'>, { planned, where }: ProofOptions): string[] {
   const { rule } = planned;
+  const editor = where === 'editor';
+  if (result.failure !== null) return [...result.notes, 'No request was answered, so it was stopped at once and says nothing about the cache.'];
   const { rows, gain, hitRate, block, coldHits, affinity, expiry } = result;
   const row = (kind: Kind) => rows.find((one) => one.kind === kind);
   const changed = row('changed')?.predicted;
@@ -312,23 +357,23 @@ function sentencesOf(result: Omit<PrefixResult, 'sentences' | 'verdict'>, { plan
     const by = planned.captured ? 'level 3: two requests of the file compared' : 'level 2: two renders compared';
     const how = changed.exact ? 'counted by the server’s own tokenizer, chat template included' : planned.countedBy === 'provider' ? 'counted by the provider, which leaves a few tokens of its own template unclear' : 'counted from the text and scaled to the prompt tokens the server reports, so it is right to about a tenth';
     out.push(`Predicted by the rule of ${rule.name} (as of ${rule.asOf}; evidence ${by}), ${how}. A later request (${result.change}): ${changed.why.includes('in common') ? '' : `${counted(changed.common, 'token')} in common, `}${changed.why}.`);
-    if (block > 1 && changed.common > 0) out.push(`${rule.name} keeps whole blocks of ${block} tokens: ${count(changed.common)} = ${count(Math.floor(changed.common / block))} × ${block} + ${changed.common % block}. The last token of a prompt is always computed again.`);
+    if (block > 1 && changed.common > 0) out.push(`${rule.name} keeps whole blocks of ${block} tokens: ${count(changed.common)} = ${count(Math.floor(changed.common / block))} × ${block} + ${count(changed.common % block)}. The last token of a prompt is always computed again.`);
   }
   if (told === 'usage') out.push('Served is what the server’s own answers tell (evidence level 4). TTFT is level 5: noisy, so it only supports the rest.');
   if (told === 'metrics') out.push('Served comes from the server’s counters before and after each request (evidence level 4), since the answers do not tell; it holds only while nobody else uses the server.');
   if (told === undefined && row('cold')?.n) out.push(`The answers do not say how many prompt tokens were cached${rule.tell === null ? '' : `: ${rule.tell}`}. Only the latencies below speak, and they are noisy (evidence level 5).`);
   if (result.diagnosis !== null) out.push(diagnosisSentence(result.diagnosis));
-  if (gain !== null) out.push(gainSentence(gain, row('cold')?.n ?? 0));
+  if (gain !== null) out.push(gainSentence(gain, Math.min(row('cold')?.n ?? 0, row('warm')?.n ?? 0)));
   if (hitRate !== null && hitRate.prompt > 0) out.push(`Repeats and later requests took ${outOf(hitRate.cached, hitRate.prompt)} prompt tokens from the cache.`);
-  if (result.prefillRate !== null) out.push(`Prefill without cached tokens: ${digits(result.prefillRate)} tokens/s.`);
+  if (result.prefillRate !== null) out.push(`Prefill without cached tokens: ${result.prefillRate < 1000 ? digits(result.prefillRate) : rate(result.prefillRate)} tokens/s (cold requests, fixed costs included).`);
   const states = rows.map(({ state }) => state);
-  if (states.includes('less')) out.push('Less than predicted: another replica answered (try --affinity), the blocks were evicted, or something changes that stands before the prompt (a date in the chat template, other tools).');
-  if (states.includes('more')) out.push('More than predicted: the server follows another rule (firstToken.endpoints › cache, --rule), or its own system prompt comes first.');
+  if (states.includes('less')) out.push(`Less than predicted: another replica answered (${editor ? 'Prove Affinity or Expiry of the Prefix Cache' : 'try --affinity'}), the blocks were evicted, or something changes that stands before the prompt (a date in the chat template, other tools).`);
+  if (states.includes('more')) out.push(`More than predicted: the server follows another rule (firstToken.endpoints › cache${editor ? '' : ', --rule'}), or its own system prompt comes first.`);
   if (coldHits !== null && coldHits.hits > 0) out.push(`${outOf(coldHits.hits, coldHits.of)} requests that were made cold hit the cache all the same (up to ${counted(coldHits.most, 'token')}): what makes a request new is ignored, so their TTFT is not a cold one.`);
-  const warm = row('warm');
-  const cacheable = (warm?.served?.p50 ?? warm?.predicted?.tokens ?? Infinity) > templateTokens;
-  if (affinity !== null) out.push(affinitySentence(affinity, cacheable));
-  if (expiry !== null && expiry.length > 0) out.push(expirySentence(expiry, cacheable));
+  const expected = (row('warm')?.predicted?.tokens ?? 0) > templateTokens;
+  if (affinity !== null) out.push(affinitySentence(affinity));
+  if (expiry !== null && expiry.length > 0) out.push(expirySentence(expiry));
+  for (const what of result.skipped) out.push(skippedSentence(what, expected, editor));
   const lost = rows.reduce((total, { failed }) => total + failed, 0);
   if (lost > 0) out.push(`${counted(lost, 'request')} of ${count(3 * planned.pairs.length)} failed and stand in no row.`);
   return out;
@@ -351,20 +396,25 @@ function providerWords({ state, reason, missedTokens, n, of }: ProviderSays): st
 }
 
 function gainSentence(gain: NonNullable<PrefixResult['gain']>, n: number): string {
-  const sure = gain.low > 0;
-  return `The same prompt once more begins ${ms(Math.abs(gain.ms))} ${gain.ms >= 0 ? 'sooner' : 'later'} than cold (95 % between ${ms(gain.low)} and ${ms(gain.high)}, ${counted(n, 'pair')})${sure ? '' : '; with so few pairs, or so short a prompt, that may be chance'}.`;
+  const { low, high } = gain;
+  const pairs = low === null || high === null ? `${counted(n, 'pair')}, n too small for an interval` : `95 % between ${ms(low)} and ${ms(high)}, ${counted(n, 'pair')}`;
+  return `The same prompt once more begins ${ms(Math.abs(gain.ms))} ${gain.ms >= 0 ? 'sooner' : 'later'} than cold (${pairs})${low === null || low > 0 ? '' : '; with so few pairs, or so short a prompt, that may be chance'}.`;
 }
 
-function affinitySentence({ attempts, hits, of }: NonNullable<PrefixResult['affinity']>, cacheable: boolean): string {
-  if (!cacheable && hits === 0) return 'Affinity: nothing of this prompt is kept in the cache, so a repeat has nothing to hit.';
+/** Why affinity or expiry was not looked for. */
+function skippedSentence(what: 'affinity' | 'expiry', expected: boolean, editor: boolean): string {
+  if (what === 'affinity') return 'Affinity: not tried. Nothing of this prompt is kept in the cache, so a repeat has nothing to hit.';
+  return `Expiry: not waited for. The repeats before found nothing in the cache, so nothing can expire${expected ? `; the rule lets a hit expect, so look first whether another replica answered (${editor ? 'Affinity' : '--affinity'})` : ''}.`;
+}
+
+function affinitySentence({ attempts, hits, of }: NonNullable<PrefixResult['affinity']>): string {
   if (of === 0) return 'Affinity: the server does not say what it served from its cache.';
   const list = attempts.map((cached, i) => `${i + 1}: ${cached === null ? '?' : count(cached)}`).join(', ');
   const meaning = hits === of ? 'every repeat found its prefix' : 'some repeats went to a replica that had not seen the prefix: route by prefix or session';
   return `Affinity: ${outOf(hits, of)} repeats of one prefix hit, ${meaning} (cached tokens by attempt: ${list}).`;
 }
 
-function expirySentence(expiry: NonNullable<PrefixResult['expiry']>, cacheable: boolean): string {
-  if (!cacheable && expiry.every(({ cached }) => cached !== null && cached <= templateTokens)) return 'Expiry: nothing of this prompt is kept in the cache, so nothing can expire.';
+function expirySentence(expiry: NonNullable<PrefixResult['expiry']>): string {
   const list = expiry.map(({ seconds, cached }) => `${digits(seconds)} s: ${cached === null ? 'not told' : counted(cached, 'token')}`).join(', ');
   if (expiry.every(({ cached }) => cached === null)) return `Expiry: the answers do not say what was cached; TTFT after a wait of ${expiry.map(({ seconds, ttft: wait }) => `${digits(seconds)} s: ${wait === null ? 'none' : ms(wait)}`).join(', ')}.`;
   const gone = expiry.find(({ cached }) => cached !== null && cached <= templateTokens);

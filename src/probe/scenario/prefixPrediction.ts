@@ -5,7 +5,7 @@ import type { CountedEnds } from '../../prompt/requestDiff';
 import { counted } from '../../report/format';
 import type { Answer } from '../detect';
 import { list, object } from '../dialect/json';
-import { endpointRoot } from '../dialect/request';
+import { endpointRoot, lacksUserMessage, noUserMessage } from '../dialect/request';
 import { createNonce, salted, saltedBeside, type Target } from '../plan';
 
 /** Prompt tokens of a request, those it has in common with an earlier one, and what a rule lets a server reuse of them. */
@@ -137,6 +137,7 @@ function notesOf(target: Target, prompt: ChatPrompt, body: Body): string[] {
   const named = prompt.own?.model ?? null;
   if (named !== null && target.model !== null && named !== target.model) notes.push(`The file names the model ${named}; sent, predicted and served is ${target.model}, the endpoint’s.`);
   if (lost > 0) notes.push(`${counted(lost, 'cache marker')} of the file cannot be written in the API of this endpoint (${id}) and ${lost === 1 ? 'is' : 'are'} left out: predicted and served are those of the request without ${lost === 1 ? 'it' : 'them'}.`);
+  if (lacksUserMessage(id, prompt)) notes.push(`The file has no user message and this API (${id}) takes no request without one: “${noUserMessage}” was sent behind it.`);
   if (prompt.own === undefined || prompt.own.api === apis[id]) return notes;
   const kinds = [...new Set(parts.flatMap(({ block }) => (block === undefined || typeof block['text'] === 'string' ? [] : [typeof block['type'] === 'string' ? block['type'] : Object.keys(block)[0] ?? 'block'])))];
   const fields = Object.keys(prompt.own.fields);
@@ -177,10 +178,11 @@ async function endsOf(target: Target, { first, second, rule }: ProofSubject, { p
   }
 }
 
-const short = { role: 'user', content: '.' };
+/** The message that stands in for those that are cut off. */
+export const short = { role: 'user', content: '.' };
 
-/** Counts a request of Anthropic's form cut off behind each marked block and behind the last; `least` is what a request of one short message counts. */
-async function endsIn(body: Body, count: (body: Body) => Promise<number>, least: number): Promise<CountedEnds> {
+/** Counts a request of Anthropic's form cut off behind each marked block and behind the last; `least` is what a request of the one `short` message counts. */
+export async function endsIn(body: Body, count: (body: Body) => Promise<number>, least: number): Promise<CountedEnds> {
   const { system } = body;
   const tools = list(body['tools']);
   const messages = list(body['messages']);

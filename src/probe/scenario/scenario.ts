@@ -18,6 +18,8 @@ export interface Step<Result> {
   readonly keepText?: boolean;
   /** Read the server's metrics before and after it, to tell cached prompt tokens where the answers do not. */
   readonly countsCached?: boolean;
+  /** Its schedule is a wait that somebody watches: time left is told. */
+  readonly waits?: boolean;
   /** What is known so far, for whoever watches; null at first. */
   readonly soFar: Result | null;
   /** The steps whose samples the report is made from if this one is the last; null = all. Samples of others are dropped from memory. */
@@ -64,6 +66,8 @@ export interface Scenario<Result> {
   readonly name: string;
   /** Requests come at a rate: the report then tells latencies from `due` too. */
   readonly atRate?: boolean;
+  /** Requests of all its steps, where they are known before: the whole that progress is counted of. */
+  readonly requests?: number;
   /** Another API at the same place. */
   readonly target?: (target: Target) => Target;
   steps(context: ScenarioContext): Steps<Result>;

@@ -82,6 +82,7 @@ describe('detect', () => {
     assert.equal((await detect('http://127.0.0.1:1', server({}, { status: 401 }).get)).needsKey, true);
     const dead = await detect('http://127.0.0.1:1', () => Promise.reject(new Error('connection refused at 127.0.0.1:1')));
     assert.match(dead.unreachable ?? '', /refused/);
+    assert.deepEqual(dead.evidence, [], 'what did not answer is taken for nothing');
     assert.equal(dead.api, 'openai-chat');
   });
 

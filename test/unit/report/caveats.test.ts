@@ -191,6 +191,7 @@ describe('caveats in words', () => {
     'contradicting-usage': { kind: 'contradicting-usage', what: 'cached>prompt', requests: 2 },
     'connection-not-reused': { kind: 'connection-not-reused', requests: 20, of: 20 },
     'unrendered-variables': { kind: 'unrendered-variables', names: ['name'] },
+    'user-message-added': { kind: 'user-message-added', text: '(no user message in this file)' },
     'h2-stamps': { kind: 'h2-stamps' },
     'field-refused': { kind: 'field-refused', field: 'stream_options' },
     'tls-not-verified': { kind: 'tls-not-verified', origin: 'https://a.test' },

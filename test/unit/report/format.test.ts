@@ -48,7 +48,7 @@ describe('outcomes in words', () => {
       outcomeSentence({ kind: 'status', status: 429, message: 'Rate limit\nreached', retryAfter: 2000 }),
       'Too many requests (HTTP 429). It said: “Rate limit reached”. It asks to wait 2\u202F000 ms. Lower the concurrency (-c) or ask for a higher limit.',
     );
-    assert.match(outcomeSentence({ kind: 'status', status: 401 }), /Set API Key, or FIRST_TOKEN_API_KEY/);
+    assert.match(outcomeSentence({ kind: 'status', status: 401 }), /Set the key: FIRST_TOKEN_API_KEY/);
     assert.match(outcomeSentence({ kind: 'status', status: 400, refusedField: 'stream_options' }), /refuses the field stream_options/);
     assert.match(outcomeSentence({ kind: 'connect', message: 'connect ECONNREFUSED 127.0.0.1:1' }), /^connect ECONNREFUSED 127\.0\.0\.1:1\. Behind a proxy/);
     assert.ok(outcomeSentence({ kind: 'stream-error', message: 'x'.repeat(5000) }).length < 500);

@@ -7,6 +7,10 @@ import { batching } from '../../../../src/probe/scenario/batching';
 import { encoder, type EncoderInput } from '../../../../src/probe/scenario/encoder';
 import { sweep, type SweepResult } from '../../../../src/probe/scenario/sweep';
 import { fixedPrompt } from '../../../../src/probe/workload';
+import { prefixProof } from '../../../../src/probe/scenario/prefix';
+import { waitWords } from '../../../../src/report/format';
+import { virtualWorld } from '../../simulator/virtualWorld';
+import { plan, type Server } from './proofs';
 import { sloPresets } from '../../../../src/report/goodput';
 import { isReportProblem, parseReport, type Report } from '../../../../src/report/report';
 import { checkStamps } from '../../../../src/report/sample';
@@ -44,6 +48,37 @@ describe('a scenario on a real socket', () => {
   afterEach(async () => {
     await stopSimulated();
     rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('counts a proof’s progress over all its steps, and tells how long it waits on purpose', async function () {
+    this.timeout(60_000);
+    const { url } = await simulated();
+    const server: Server = { flags: '', api: 'openai-chat', server: 'vllm', rule: 'vllm' };
+    const planned = await plan(server, virtualWorld([]), 'support-fixed.prompty', 1);
+    const { events, result } = await follow(await jobFor(url), prefixProof({ planned, affinity: 0, expiry: [2] }));
+    assert.equal(result.expiry?.length, 1);
+    const counted = events.flatMap((event) => (event.type === 'begin' || event.type === 'live' || event.type === 'sample' ? [event.total] : []));
+    assert.deepEqual([...new Set(counted)], [6], 'a warm-up, a pair, and two for the wait');
+    const live = events.filter((event) => event.type === 'live');
+    assert.ok(live.every(({ done, total }) => done <= total));
+    const waits = live.flatMap(({ wait, done }) => (wait ? [{ ...wait, done }] : []));
+    assert.ok(waits.length >= 2, 'several in two seconds');
+    assert.ok(waits.every(({ whole, left, done }) => whole === 2000 && left > 0 && left <= whole && done === 5));
+    assert.ok(waits.every(({ left }, i) => i === 0 || left < waits[i - 1]!.left));
+    assert.match(waitWords(waits[0]!), /^waits 2 s, then repeats; [12] s left$/);
+  });
+
+  it('counts what it sent over all steps where nobody knows them before', async function () {
+    this.timeout(60_000);
+    const { url } = await simulated();
+    const { events } = await follow<SweepResult>(await jobFor(url), climbing([1, 4]));
+    let done = 0;
+    for (const event of events) {
+      if (event.type === 'sample' && event.sample.role !== 'negotiation') done += 1;
+      if (event.type === 'sample') assert.ok((event.total ?? 0) >= done, `${done} of ${event.total}`);
+      if (event.type === 'live') assert.ok(event.done <= event.total && event.total >= done);
+    }
+    assert.ok(done > 5);
   });
 
   it('yields what a probe yields on one time line, over warm connections, and writes a report that can be read back', async function () {

@@ -24,17 +24,27 @@ export interface ParseOptions {
   readonly readFile?: ReadFile;
   /** Use this format instead of finding it out. */
   readonly format?: FormatId;
+  /** Report syntax errors of code, which its own tools report, as problems. */
+  readonly codeErrors?: boolean;
 }
 
 /** Parses a prompt file. Null when the file is no prompt file by its name and content. */
 export function parsePromptFile(text: string, path: string, options: ParseOptions = {}): PromptFile | null {
   const clean = path.replace(/\\/g, '/');
-  const input: FormatInput = { path: clean, text, readFile: guard(options.readFile) };
+  const input: FormatInput = { path: clean, text, readFile: guard(options.readFile), ...(options.codeErrors === true ? { codeErrors: true } : {}) };
   if (text.length > maximumLength || isBinary(text)) return refuse(input, text.length > maximumLength ? 'The file is larger than 5 MB and is not analysed.' : 'The file is not text and is not analysed.');
   const parser = options.format === undefined ? detect(input) : byFormat(options.format, input);
   if (parser === null) return null;
-  const parsed = attempt(parser, input);
-  return finish(input, parsed);
+  const file = finish(input, attempt(parser, input));
+  howParsed.set(file, options);
+  return file;
+}
+
+const howParsed = new WeakMap<PromptFile, ParseOptions>();
+
+/** Parses another text as the same file, in the way that `file` was; syntax errors of code count as problems here. Null when that text is no prompt file. */
+export function parseEdited(file: PromptFile, text: string): PromptFile | null {
+  return parsePromptFile(text, file.path, { ...(howParsed.get(file) ?? { format: file.format }), codeErrors: true });
 }
 
 function finish(input: FormatInput, parsed: ParsedFormat): PromptFile {
@@ -290,7 +300,7 @@ function jsonl(input: FormatInput): Parser | null {
 }
 
 function code(input: FormatInput, language: 'python' | 'javascript'): Parser | null {
-  if (codeReader === null || !/prompt|system|instruct|persona|message/i.test(input.text)) return null;
+  if (codeReader === null || !/prompt|system|instruct|persona|message|\byou(?:['’]re| are)\b|\byour (?:task|job|role|goal|purpose)\b|\bact as\b/i.test(input.text)) return null;
   const use = /prompt/i.test(input.path) ? promptfooUse(input.path, input.readFile) : null;
   const parsed = codeReader(input, language, use !== null);
   return parsed.prompts.length === 0 ? null : () => parsed;

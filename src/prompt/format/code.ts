@@ -4,7 +4,7 @@ import { parser as javascript } from '@lezer/javascript';
 import { parser as python } from '@lezer/python';
 import { readExpression } from '../expression';
 import { decodeString, Located, type StringSyntax } from '../located';
-import type { ExpressionSpan, Part, Place, Prompt, Reference, Role, Span } from '../prompt';
+import type { ExpressionSpan, Part, Place, Problem, Prompt, Reference, Role, Span } from '../prompt';
 import { languageNamed, parseTemplate, promptOf, slotOf, type FormatInput, type InnerLanguage, type ParsedFormat } from './format';
 import { roleOf } from './jinja';
 import { expressionSpan, templateContext, type TemplateContext } from './template';
@@ -25,7 +25,7 @@ export function parseCode(input: FormatInput, language: 'python' | 'javascript',
     host: language === 'python' ? 'Python strings' : 'JavaScript strings',
     substituted: true,
     prompts,
-    problems: context.problems,
+    problems: input.codeErrors === true ? [...context.problems, ...syntaxErrors(tree)] : context.problems,
     dependencies: [],
   };
 }
@@ -57,6 +57,16 @@ function parseAgain({ path, text }: FormatInput, language: 'python' | 'javascrip
   return tree;
 }
 
+function syntaxErrors(tree: Tree): Problem[] {
+  const found: Problem[] = [];
+  tree.iterate({
+    enter: ({ type, from, to }) => {
+      if (type.isError) found.push({ start: from, end: to, message: 'This cannot be read.' });
+    },
+  });
+  return found;
+}
+
 function isBroken(tree: Tree): boolean {
   let broken = false;
   tree.iterate({
@@ -77,6 +87,17 @@ function fragmentsFor(before: { readonly text: string; readonly tree: Tree }, te
   while (tail < shorter - from && before.text.charCodeAt(before.text.length - 1 - tail) === text.charCodeAt(text.length - 1 - tail)) tail += 1;
   const change = { fromA: from, toA: before.text.length - tail, fromB: from, toB: text.length - tail };
   return TreeFragment.applyChanges(TreeFragment.addTree(before.tree), change.toA === from && change.toB === from ? [] : [change]);
+}
+
+/** Characters from which on a text with no telling name is looked at: what a warning takes, 256 tokens, is hardly shorter. */
+const longPrompt = 1000;
+
+/** How a sentence begins by which a text speaks to a model: not in the middle of one, as letters and licences do. */
+const instructionWords = /(?:^|[.!?:>"'*#\n])[\s*#_>"'-]*(?:[Yy]ou(?:['’]re| are) (?:an? |the |now |our |my |[A-Z])|[Yy]our (?:task|job|role|goal|purpose) (?:is\b|:)|[Aa]ct as (?:an? |the ))/;
+
+function readsAsInstructions(spans: readonly Span[]): boolean {
+  const text = spans.map((s) => (s.kind === 'literal' ? s.text : s.kind === 'include' && s.spans?.[0]?.kind === 'literal' ? s.spans[0].text : ' ')).join('');
+  return instructionWords.test(text.trimStart().slice(0, 400));
 }
 
 /** Values followed through assignments, once a file: names that depend on many others multiply. */
@@ -207,16 +228,17 @@ class CodeReader {
     return call?.name === 'CallExpression' || call?.name === 'NewExpression' ? this.text(call.name === 'NewExpression' ? (call.firstChild?.nextSibling ?? null) : call.firstChild) : '';
   }
 
-  /** A string expression that is a prompt by its name, its key or the function it stands in. */
+  /** A string expression that is a prompt by its name, its key or the function it stands in, or a long one that reads as instructions. */
   private candidate(node: SyntaxNode): boolean {
     if (!this.isTextual(node)) return false;
-    const name = this.nameOf(node);
-    if (name === null) return false;
+    const named = this.nameOf(node);
+    const name = named ?? (this.isUsed(node) ? { name: this.ownerOf(node), language: 'none' as const } : null);
+    if (name === null || (named === null && node.to - node.from < longPrompt)) return false;
     const spans = this.spans(node, name.language, 0);
     const size = spans.reduce((sum, s) => sum + (s.kind === 'literal' ? s.text.length : 20), 0);
-    if (size < 40) return false;
+    if (named === null ? size < longPrompt || !readsAsInstructions(spans) : size < 40) return false;
     const role: Role = /user|human|question/i.test(name.name) ? 'user' : 'system';
-    this.add({ start: node.from, end: node.to }, [{ start: node.from, end: node.to, slot: slotOf(role), role, message: 0, block: 0, spans, toolNames: [] }], name.name);
+    this.add({ start: node.from, end: node.to }, [{ start: node.from, end: node.to, slot: slotOf(role), role, message: 0, block: 0, spans, toolNames: [] }], name.name === '' ? null : name.name);
     return true;
   }
 
@@ -257,6 +279,23 @@ class CodeReader {
       return this.everyFunction || promptNames.test(owner) ? { name: owner, language: 'none' } : null;
     }
     return null;
+  }
+
+  /** False for a string that is a statement of its own: a docstring is sent nowhere. */
+  private isUsed(node: SyntaxNode): boolean {
+    const { parent } = node;
+    if (parent?.name === 'ParenthesizedExpression') return this.isUsed(parent);
+    return parent !== null && parent.name !== 'ExpressionStatement' && parent.name !== 'Script';
+  }
+
+  /** What a string without a telling name is called: the variable it is given to, else the function it stands in. */
+  private ownerOf(node: SyntaxNode): string {
+    for (let up = node.parent; up !== null; up = up.parent) {
+      if (up.name === 'AssignStatement') return this.text(up.firstChild);
+      if (up.name === 'VariableDeclaration') return this.text(up.getChild('VariableDefinition'));
+      if (/^(?:Function|Method|Class)D/.test(up.name)) break;
+    }
+    return this.functionName(node);
   }
 
   private functionName(node: SyntaxNode): string {

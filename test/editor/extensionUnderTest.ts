@@ -70,6 +70,8 @@ export async function openFile(name: string, text: string): Promise<vscode.TextD
   await vscode.workspace.fs.writeFile(uri, new TextEncoder().encode(text));
   const document = await vscode.workspace.openTextDocument(uri);
   await vscode.window.showTextDocument(document);
+  // A file that an earlier test had open shows its old text until the editor has seen the change.
+  await until(() => document.getText() === text, `the new text of ${name}`);
   return document;
 }
 

@@ -177,7 +177,7 @@ describe('proving', () => {
       await endpoints.select('claude');
       const rules = Array.from({ length: 120 }, (_, i) => `Rule ${i}: answer in plain words and name the source.`).join('\n');
       const request = (first: string) => JSON.stringify({ params: { model: 'claude-sonnet-4-5', max_tokens: 300, system: [{ type: 'text', text: rules, cache_control: { type: 'ephemeral' } }], messages: [{ role: 'user', content: first }] } });
-      const document = await openFile('batch.jsonl', `${request('Why?')}\n${request('How?')}`);
+      const document = await openFile('marked.jsonl', `${request('Why?')}\n${request('How?')}`);
       await vscode.commands.executeCommand('firstToken.prove', document.uri);
       const result = runs.last?.report.scenario?.result as { markers: number; countedBy: string; diagnosis: { changed: { reason: string } | null } | null; rows: { served: { p50: number } | null; predicted: { tokens: number } | null; state: string }[] };
       assert.deepEqual([result.markers, result.countedBy, result.diagnosis?.changed?.reason], [1, 'provider', 'messages_changed']);

@@ -1,38 +1,43 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { AnalysedFile, CacheRule, HiddenDate, LintResult, PromptFile, TokenCounter } from '../prompt/index';
+import { parseEndpoints } from '../probe/endpoint';
+import type { AnalysedFile, CacheRule, HiddenDate, LintResult, PromptFile, RuleBook, SentTokens, TokenCounter } from '../prompt/index';
 import type * as promptPart from '../prompt/index';
 import { createMemory, reachEndpoint } from '../probe/index';
 import { endpointTokens, type EndpointTokens } from '../probe/tokenCounting';
 import { exitCode, oneOf, parse, UsageError, type Command, type CommandContext } from './command';
+import { sentRequests } from '../prompt/sentRequests';
 import { networkOf } from './environment';
 import { largestInput, readInput, readPlainFile } from './input';
 import { note, print } from './output';
 import { readWorkspaceSettings } from './settings';
+import { aboutUnnamed, searchPrompts } from './promptSearch';
 import { resolveTarget, targetOptions } from './target';
 import { pathToFileURL } from 'node:url';
 import { version } from '../../package.json';
 
 const scopes = ['conversation', 'user', 'everyone'] as const;
-const skippedFolders = new Set(['node_modules', '.git', 'dist', 'out', '.venv', '__pycache__']);
 
 /** `first-token lint`: how much of each prompt file a prefix cache can reuse and what breaks it; exit code 1 when there is a warning. */
 export const lintCommand: Command = {
   summary: 'What breaks the prefix cache in prompt files, for people and for CI',
   usage: `first-token lint FILES… [--rule RULE] [--model MODEL] [--scope conversation|user|everyone] [--endpoint NAME|URL] [--json | --sarif]
 
-  FILES      prompt files, or folders to search for them
-  --rule     the cache to judge by: vllm, sglang, llamacpp, openai, openai-5.6, anthropic, gemini … (default: that of the --endpoint, else vllm)
+  FILES      prompt files, or folders to search for them: by name (firstToken.promptFiles), and request bodies and templates by content
+  --rule     the cache to judge by: vllm, sglang, llamacpp, tensorrt-llm, tgi, ollama, openai (before GPT-5.6), openai-5.6, azure, anthropic,
+             bedrock, gemini, deepseek, xai, groq, mistral, fireworks, together, kimi, qwen, openrouter, minimax. By default that of the
+             --endpoint; without one that of the model or the API that the file itself names, else of the first of firstToken.endpoints, else vllm
   --model    the model, where minimums differ by model
   --scope    who should share the prefix (default from firstToken.prefix, else user)
   --json     one JSON array, one object a file in argument order
   --sarif    SARIF 2.1.0, for code scanning
 
 Tokens are estimated with OpenAI's o200k vocabulary, or counted with the tokenizer.json of firstToken.prefix.tokenizer. With an endpoint they
-are counted there (vLLM, SGLang, llama.cpp, TGI, Anthropic, OpenAI, Gemini), which sends it the text; --json tells who counted.
+are counted there (vLLM, SGLang, llama.cpp, TGI, Anthropic, OpenAI, Gemini), which sends it the text; --json tells who counted. Where it
+tells (vLLM, llama.cpp, Anthropic) they are those of the request as it is sent, chat template and sample values included.
   --endpoint NAME|URL, --api A, --demo, --allow-env NAME, --insecure   as for probe
 
-Exit code: 0 no warning, 1 a warning, 2 a file could not be read or the arguments are wrong.`,
+Exit code: 0 no warning, 1 a warning, 2 a file could not be read, no prompt file was found, or the arguments are wrong.`,
   async run(context) {
     const { args, cwd } = context;
     const { values, positionals } = parse(args, { ...targetOptions, rule: { type: 'string' }, scope: { type: 'string' }, json: { type: 'boolean' }, sarif: { type: 'boolean' } }, { most: 100_000, least: 1, what: 'the files to lint' });
@@ -45,17 +50,17 @@ Exit code: 0 no warning, 1 a warning, 2 a file could not be read or the argument
     for (const problem of book.problems) note(`firstToken.prefix.rules: ${problem}`);
     const scope = oneOf('--scope', values.scope, scopes) ?? oneOf(`firstToken.prefix.scope in ${settings.file}`, prefix.scope, scopes) ?? 'user';
 
-    const files = positionals.flatMap((given) => expand(path.resolve(cwd, given), given, prompt.isPromptPath));
+    const { files, unnamed } = searchPrompts(positionals, cwd, settings.values['promptFiles']);
     await prompt.prepare(files.map((f) => f.shown));
-    if (files.length === 0) note(`No prompt file in ${positionals.join(', ')}.`);
+    const left = aboutUnnamed(unnamed);
+    if (files.length === 0) note(`No prompt file in ${positionals.join(', ')}, so nothing was linted.${left === null ? ' Name the files, or add a pattern to firstToken.promptFiles in .vscode/settings.json.' : ''}`);
     const readFile = (file: string): string | null => readPlainFile(path.resolve(cwd, file));
     const asked = values.endpoint !== undefined || values.demo === true ? await openEndpoint(values, context) : null;
     let unreadable = 0;
-    const results: { readonly result: LintResult; readonly analysed: AnalysedFile }[] = [];
+    const results: { readonly result: LintResult; readonly analysed: AnalysedFile; readonly why: string }[] = [];
     try {
-      const { rule } = prompt.ruleFor({ ...asked?.target, model: values.model ?? asked?.target.model ?? null, cache: values.rule ?? asked?.cache ?? 'vllm' }, book);
-      const model = values.model ?? asked?.target.model ?? null;
-      const counter = await counterOf(prompt, cwd, prefix, rule);
+      const judge = judging(prompt, book, { rule: values.rule, model: values.model }, asked, settings.values['endpoints']);
+      const counterFor = countersOf(prompt, cwd, prefix);
       const hiddenDate = hiddenDateOf(prompt, cwd, prefix, readFile);
       for (const { shown, absolute } of files) {
         let bytes: Buffer;
@@ -67,6 +72,8 @@ Exit code: 0 no warning, 1 a warning, 2 a file could not be read or the argument
           continue;
         }
         const file = prompt.promptFileOf(bytes, shown, { readFile });
+        const { rule, model, why } = judge(file);
+        const counter = await counterFor(rule);
         const options = {
           rule,
           model,
@@ -76,9 +83,9 @@ Exit code: 0 no warning, 1 a warning, 2 a file could not be read or the argument
           ...(prefix.minLostTokens === undefined ? {} : { minLostTokens: prefix.minLostTokens }),
           today,
         };
-        const counts = asked === null || file.prompts.length === 0 ? null : await asked.count(prompt, file, (by) => prompt.analyseFile(file, { ...options, counter: by }), counter, today);
-        const analysed = prompt.analyseFile(file, { ...options, counter: counts?.counter ?? counter, sent: counts?.sent ?? null });
-        results.push({ result: prompt.lintResult(analysed, shown), analysed });
+        const counts = asked === null || file.prompts.length === 0 ? null : await asked.count(prompt, (by) => prompt.analyseFile(file, { ...options, counter: by }), counter, today);
+        const analysed = prompt.analyseFile(file, { ...options, counter: counts?.counter ?? counter, sent: counts?.sent ?? [] });
+        results.push({ result: prompt.lintResult(analysed, shown), analysed, why });
       }
     } finally {
       await asked?.close();
@@ -86,8 +93,9 @@ Exit code: 0 no warning, 1 a warning, 2 a file could not be read or the argument
     const all = results.map(({ result }) => result);
     if (values.json) await print(`${JSON.stringify(all, null, 2)}\n`);
     else if (values.sarif) await print(`${JSON.stringify(sarif(all, cwd), null, 2)}\n`);
-    else if (results.length > 0) await print(`${results.map(({ result, analysed }) => inWords(result, analysed)).join('\n')}\n${results.length > 1 ? `\n${sum(all)}\n` : ''}`);
-    if (unreadable > 0) return exitCode.usage;
+    else if (results.length > 0) await print(`${results.map(({ result, analysed, why }) => inWords(result, analysed, why)).join('\n')}\n${results.length > 1 ? `\n${sum(all)}\n` : ''}`);
+    if (left !== null) note(left);
+    if (unreadable > 0 || files.length === 0) return exitCode.usage;
     return all.some((r) => r.findings.some((f) => f.severity === 'warning')) ? 1 : exitCode.ok;
   },
 };
@@ -104,17 +112,51 @@ interface PrefixSettings {
 
 type PromptPart = typeof promptPart;
 
+/** A rule, the model it is asked about, and why this one, where nobody chose it. */
+interface Judging {
+  readonly rule: CacheRule;
+  readonly model: string | null;
+  readonly why: string;
+}
+
+/** The rule of each file: the one asked for, that of the endpoint, that of what the file is written for, or that of the endpoint in the settings. */
+function judging(prompt: PromptPart, book: RuleBook, given: { readonly rule: string | undefined; readonly model: string | undefined }, asked: AskedEndpoint | null, endpoints: unknown): (file: PromptFile) => Judging {
+  const model = given.model ?? asked?.target.model ?? null;
+  if (given.rule !== undefined || asked !== null) {
+    const { rule } = prompt.ruleFor({ ...asked?.target, model, cache: given.rule ?? asked?.cache ?? null }, book);
+    return () => ({ rule, model, why: '' });
+  }
+  const [configured] = parseEndpoints(endpoints).endpoints;
+  return (file) => {
+    const own = prompt.ruleForFile({ model }, file, book);
+    if (own.how !== 'assumed') return { rule: own.rule, model, why: own.how === 'request' ? 'the API of its request' : given.model === undefined ? 'the model it names' : 'the --model' };
+    if (configured === undefined) return { rule: own.rule, model, why: 'assumed' };
+    const { url, api, cache, model: its } = configured;
+    return { rule: prompt.ruleFor({ url, dialect: api, cache, model: model ?? its }, book).rule, model: model ?? its, why: `the endpoint ${configured.name} of your settings` };
+  };
+}
+
 /** The tokenizer of the settings, else OpenAI's vocabulary: exact for its own models, an estimate for all others. */
-async function counterOf(prompt: PromptPart, cwd: string, prefix: PrefixSettings, rule: CacheRule): Promise<TokenCounter> {
-  const { o200kCounter, tokenizerFromJson } = await import('../prompt/tokenizer');
-  if (prefix.tokenizer !== undefined && prefix.tokenizer !== '') {
+function countersOf(prompt: PromptPart, cwd: string, prefix: PrefixSettings): (rule: CacheRule) => Promise<TokenCounter> {
+  let own: Promise<TokenCounter | null> | null = null;
+  let vocabulary: TokenCounter | null = null;
+  const load = async (): Promise<TokenCounter | null> => {
+    if (prefix.tokenizer === undefined || prefix.tokenizer === '') return null;
     try {
+      const { tokenizerFromJson } = await import('../prompt/tokenizer');
       return prompt.remembering(tokenizerFromJson(readFileSync(path.resolve(cwd, prefix.tokenizer), 'utf8'), null));
     } catch (error) {
       note(`firstToken.prefix.tokenizer: ${(error as Error).message} Tokens are estimated.`);
+      return null;
     }
-  }
-  return prompt.remembering(o200kCounter(openaiRules.has(rule.id)));
+  };
+  return async (rule) => {
+    const counter = await (own ??= load());
+    if (counter !== null) return counter;
+    const { o200kCounter } = await import('../prompt/tokenizer');
+    vocabulary ??= prompt.remembering(o200kCounter(true));
+    return { ...vocabulary, exact: openaiRules.has(rule.id) };
+  };
 }
 
 const openaiRules = new Set(['openai', 'openai-5.6', 'azure']);
@@ -143,8 +185,8 @@ interface AskedEndpoint {
   readonly cache: string;
   /** A short conversation through its chat template. */
   readonly rendered: string | null;
-  /** Counts all texts of a file; null when it cannot, which is said once. */
-  count(prompt: PromptPart, file: PromptFile, analyse: (by: TokenCounter) => unknown, otherwise: TokenCounter, today: Date): Promise<{ readonly counter: TokenCounter; readonly sent: number | null } | null>;
+  /** Counts all texts of a file and its requests as sent; null when it cannot, which is said once. */
+  count(prompt: PromptPart, analyse: (by: TokenCounter) => AnalysedFile, otherwise: TokenCounter, today: Date): Promise<{ readonly counter: TokenCounter; readonly sent: readonly (SentTokens | null)[] } | null>;
   close(): Promise<void>;
 }
 
@@ -177,14 +219,14 @@ async function openEndpoint(values: Parameters<typeof resolveTarget>[0], context
     target: tokens === null ? target : { server: tokens.server, dialect: tokens.dialect, url: tokens.url, model: tokens.model },
     cache: endpoint.cache,
     rendered,
-    async count(prompt, file, analyse, otherwise, today) {
+    async count(prompt, analyse, otherwise, today) {
       if (open === null || open.endpoint === null) return null;
       const known = new Map<string, number>();
       try {
         for (let round = 0; round < mostRounds; round += 1) {
           const { counter, missing } = prompt.countedAtEndpoint(known, otherwise);
-          analyse(counter);
-          if (missing.size === 0) return { counter, sent: await open.sent(prompt.renderForProbe(file, {}, today.getTime()).prompt) };
+          const analysed = analyse(counter);
+          if (missing.size === 0) return { counter, sent: await sentOf(open, sentRequests(prompt, analysed, today.getTime()), analysed.prompts.length) };
           const counts: ReadonlyMap<string, number> | null = await open.count([...missing]);
           if (counts === null) throw new Error('its answer is no token count.');
           for (const [text, count] of counts) known.set(text, count);
@@ -201,31 +243,60 @@ async function openEndpoint(values: Parameters<typeof resolveTarget>[0], context
   };
 }
 
-function expand(absolute: string, shown: string, isPromptPath: (path: string) => boolean): { shown: string; absolute: string }[] {
-  let folder = false;
-  try {
-    folder = statSync(absolute).isDirectory();
-  } catch {
-    return [{ shown, absolute }];
+/** Every request as it is sent, or none: a sum of both kinds would be right for neither. */
+async function sentOf(open: EndpointTokens, requests: ReturnType<typeof sentRequests>, prompts: number): Promise<readonly (SentTokens | null)[]> {
+  if (requests.length < prompts) return [];
+  const sent: SentTokens[] = [];
+  for (const request of requests) {
+    const one = await open.sent(request);
+    if (one === null) return [];
+    sent.push(one);
   }
-  if (!folder) return [{ shown, absolute }];
-  return readdirSync(absolute, { withFileTypes: true })
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .flatMap((entry) => {
-      const below = path.join(absolute, entry.name);
-      const name = path.join(shown, entry.name);
-      if (entry.isDirectory()) return skippedFolders.has(entry.name) ? [] : expand(below, name, isPromptPath);
-      return entry.isFile() && isPromptPath(below) ? [{ shown: name, absolute: below }] : [];
-    });
+  return sent;
 }
 
-function inWords(result: LintResult, { prompts }: AnalysedFile): string {
-  const n = (value: number): string => value.toLocaleString('en-US');
-  const { total, reusable, commonPrefix } = result.tokens;
-  const about = prompts.some(({ report }) => !report.exact) ? 'about ' : '';
-  const hidden = prompts[0]?.report.qualifiers.hiddenTokens ?? null;
-  const head = prompts.length === 0 ? `${result.file} (${result.format}): no prompt in it` : `${result.file} (${result.format}): ${n(reusable)} of ${about}${n(total)} tokens reusable on ${result.rule} ${scopeWords[result.scope]}${commonPrefix === reusable ? '' : `, common prefix ${n(commonPrefix)}`}${hidden === null ? '' : ` (as sent ${n(total + hidden)}: the chat template and sample values add ${n(hidden)})`}`;
-  return [head, ...result.findings.map((f) => `  ${result.file}:${f.line}  ${f.severity}  ${f.message}  [${f.code}]`)].join('\n');
+const n = (value: number): string => value.toLocaleString('en-US');
+
+/** More lines than that about one file are not read. */
+const mostPrompts = 50;
+
+function inWords(result: LintResult, { file, prompts }: AnalysedFile, why: string): string {
+  const name = `${result.file} (${result.format})`;
+  const findings = result.findings.map((f) => `  ${result.file}:${f.line}  ${f.severity}  ${f.message}  [${f.code}]`);
+  const on = `reusable on ${result.rule} ${scopeWords[result.scope]}${why === '' ? '' : ` (rule: ${why})`}`;
+  const [first] = prompts;
+  if (first === undefined) return [`${name}: no prompt in it`, ...findings].join('\n');
+  if (prompts.length === 1) return [`${name}: ${amount(first.report)} ${on}${besides(first.report)}`, ...findings].join('\n');
+  const sum = (of: 'total' | 'reusable'): number => prompts.reduce((all, { report: { sameVariant } }) => all + (of === 'total' ? sameVariant.total : sameVariant.reuse.tokens), 0);
+  const about = prompts.some(({ report }) => isAbout(report)) ? 'about ' : '';
+  const lines = lineStarts(file.text);
+  const each = prompts.slice(0, mostPrompts).map(({ index, report }) => `  ${result.file}:${lines(file.prompts[index]?.start ?? 0)}  ${file.prompts[index]?.name ?? `prompt ${index + 1}`}: ${amount(report)} reusable${besides(report)}`);
+  const more = prompts.length > mostPrompts ? [`  … and ${n(prompts.length - mostPrompts)} prompts more`] : [];
+  return [`${name}: ${n(prompts.length)} prompts, together ${n(sum('reusable'))} of ${about}${n(sum('total'))} tokens ${on}`, ...each, ...more, ...findings].join('\n');
+}
+
+type Report = AnalysedFile['prompts'][number]['report'];
+
+const isAbout = ({ exact, qualifiers }: Report): boolean => !exact || qualifiers.toolsAsWritten;
+
+const amount = (report: Report): string => `${n(report.sameVariant.reuse.tokens)} of ${isAbout(report) ? 'about ' : ''}${n(report.sameVariant.total)} tokens`;
+
+/** What one prompt's number does not say by itself: where the common prefix ends otherwise, its variants, a marker that is missing. */
+function besides({ sameVariant: { common, reuse }, variants, withMarker, qualifiers: { textTokens } }: Report): string {
+  const marker = withMarker === null || withMarker === 0 ? '' : `, up to ${n(withMarker)} with a cache marker`;
+  const prefix = common === reuse.tokens ? '' : `, common prefix ${n(common)}`;
+  return `${prefix}${marker}${variants > 1 ? `, ${n(variants)} variants` : ''}${textTokens === null ? '' : `; counted as sent, the text of the file has ${n(textTokens)}`}`;
+}
+
+/** Line from 1 of an offset. */
+function lineStarts(text: string): (offset: number) => number {
+  let line = 1;
+  let at = 0;
+  return (offset) => {
+    if (offset < at) [line, at] = [1, 0];
+    for (let next = text.indexOf('\n', at); next >= 0 && next < offset; next = text.indexOf('\n', at)) [line, at] = [line + 1, next + 1];
+    return line;
+  };
 }
 
 const scopeWords = { conversation: 'within a conversation', user: 'for the same user', everyone: 'for everyone' } as const;

@@ -38,8 +38,8 @@ export function createPrefixLenses({ settings, documents, proofs }: Parts): { re
       const at = view.prompts.length === 1 ? new vscode.Range(0, 0, 0, 0) : lineStart(document, one.start);
       const lens = (title: string, command: string, args: unknown[], tooltip?: string) => new vscode.CodeLens(at, { title, command, arguments: args, ...(tooltip === undefined ? {} : { tooltip }) });
       const sentence = lens(one.sentence, commandIds.goToBreaker, [document.uri, one.index], tooltipOf(one, view));
-      if (one.allStatic) return [sentence];
-      const prove = one.index === 0 && vscode.workspace.isTrusted ? [proof ? lens(proof.lens, commandIds.openReport, [proof.reportId], proof.tooltip) : lens(vscode.l10n.t('Prove'), commandIds.prove, [document.uri], vscode.l10n.t('Send it cold, warm and changed, and see what the server served from its cache'))] : [];
+      if (!one.provable) return [sentence];
+      const prove = one.index === 0 && vscode.workspace.isTrusted ? [...(proof ? [lens(proof.lens, commandIds.openReport, [proof.reportId], proof.tooltip)] : []), lens(proof ? vscode.l10n.t('Prove again') : vscode.l10n.t('Prove'), commandIds.prove, [document.uri], vscode.l10n.t('Send it cold, warm and changed, and see what the server served from its cache'))] : [];
       const rule = one.index === 0 ? [lens(vscode.l10n.t('Rule: {0}', view.rule.name), commandIds.selectCacheRule, [], vscode.l10n.t('{0}, as of {1}: {2}', view.rule.name, view.rule.asOf, view.rule.why))] : [];
       return [sentence, ...prove, ...rule];
     });

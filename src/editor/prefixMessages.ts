@@ -1,6 +1,7 @@
 /** Messages between the extension host and the analysis thread. Types only; everything is plain data. */
 import type { EndpointCounts } from '../probe/index';
 import type { CountedEnds } from '../prompt/requestDiff';
+import type { SentRequest } from '../prompt/sentRequests';
 import type { ChatPrompt, Finding, FormatId, InputPrice, RuleTarget, Scope, Severity, TokenCountSource } from '../prompt/index';
 import type { EditOutcome } from './prefixEditCost';
 
@@ -45,6 +46,8 @@ export interface PromptView extends Stretch {
   readonly sentence: string;
   /** Nothing in it is ever replaced. */
   readonly allStatic: boolean;
+  /** Worth proving and judging by another rule: something changes in it, or it is sent to the selected endpoint as it is. */
+  readonly provable: boolean;
   readonly total: number;
   readonly reusable: number;
   /** The first changing place, and its line from 1. */
@@ -110,6 +113,7 @@ export interface FixView {
 export interface ScannedFile {
   readonly path: string;
   readonly format: FormatId;
+  /** Of all its prompts together. */
   readonly tokens: number;
   readonly reusable: number;
   readonly warnings: number;
@@ -117,8 +121,8 @@ export interface ScannedFile {
   readonly allStatic: boolean;
   /** Tokens are estimated. */
   readonly about: boolean;
-  /** The lens of its first prompt. */
-  readonly sentence: string;
+  /** The lenses of its first prompts, each under its name where there are several. */
+  readonly sentences: readonly string[];
 }
 
 /** A prompt that can be rendered: what Compare Renders offers. */
@@ -191,7 +195,7 @@ export type PrefixQuestion =
 export interface PrefixAnswers {
   analyse: FileView;
   /** Null when the endpoint is not asked: it cannot count, is not to be asked, or the file asks too much. */
-  texts: { readonly texts: readonly string[]; readonly prompt: ChatPrompt; readonly hosted: boolean } | null;
+  texts: { readonly texts: readonly string[]; readonly requests: readonly SentRequest[]; readonly hosted: boolean } | null;
   /** Null when another version was analysed since. */
   fixes: readonly FixView[] | null;
   rules: { readonly rules: readonly RuleView[]; readonly chosen: RuleView };

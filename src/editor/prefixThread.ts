@@ -8,8 +8,8 @@ import { parentPort } from 'node:worker_threads';
 import type { EndpointCounts } from '../probe/index';
 import type { AnalysedFile, CacheRule, EndpointCounter, PromptFile, TokenCounter } from '../prompt/index';
 import { proofPair, ruleArithmetic } from '../prompt/proofPair';
-import { count } from '../report/format';
-import { globPattern } from './globs';
+import { sentRequests } from '../prompt/sentRequests';
+import { globPattern } from '../prompt/globs';
 import { editOutcome, editWords } from './prefixEditCost';
 import type { FromThread, JudgeBy, PrefixAnswers, PrefixQuestion, ScannedFile, SideBySide, SourceText, ToThread } from './prefixMessages';
 import { renderables, renderedSides } from './prefixRenders';
@@ -125,12 +125,12 @@ async function parse(prompt: PromptPart, source: SourceText): Promise<PromptFile
 
 let lastBook: { readonly key: string; readonly book: ReturnType<PromptPart['loadRules']> } | null = null;
 
-function rulesFor(prompt: PromptPart, judge: JudgeBy, fileModel: string | null) {
+function rulesFor(prompt: PromptPart, judge: JudgeBy, fileModel: string | null, file: PromptFile | null = null) {
   const key = JSON.stringify([judge.overrides, judge.today]);
   if (lastBook?.key !== key) lastBook = { key, book: prompt.loadRules(judge.overrides ?? {}, judge.today) };
   const { book } = lastBook;
   const model = judge.target.model ?? fileModel;
-  return { book, model, choice: prompt.ruleFor({ ...judge.target, model }, book) };
+  return { book, model, choice: prompt.ruleForFile({ ...judge.target, model }, file, book) };
 }
 
 const openaiRules = new Set(['openai', 'openai-5.6', 'azure']);
@@ -177,19 +177,19 @@ const templateName = ({ chatTemplate }: JudgeBy) => (chatTemplate === null ? 'ch
 
 async function analysedBy(prompt: PromptPart, source: SourceText, judge: JudgeBy, counted: EndpointCounts | null = null) {
   const file = await parse(prompt, source);
-  const { book, choice, model } = rulesFor(prompt, judge, file?.prompts[0]?.model ?? null);
+  const { book, choice, model } = rulesFor(prompt, judge, file?.prompts[0]?.model ?? null, file);
   const { counter, problem } = await counterFor(prompt, judge, choice.rule);
   const hidden = hiddenClock(prompt, source, judge, counted);
   const problems = [...book.problems, ...[problem, hidden.problem].filter((one) => one !== null)];
   if (file === null) return { analysed: null, choice, counter, hidden: hidden.words, problems, model };
   const whole = counted === null ? null : atEndpoint(prompt, counted.tokens, counter);
-  const byEndpoint = whole === null ? null : analysedWith(prompt, file, judge, choice.rule, whole.counter, counted?.sent ?? null);
+  const byEndpoint = whole === null ? null : analysedWith(prompt, file, judge, choice.rule, whole.counter, counted?.sent ?? []);
   // Counts of two tokenizers in one sum would be right for neither.
   if (byEndpoint !== null && whole?.missing.size === 0) return { analysed: byEndpoint, choice, counter: whole.counter, hidden: hidden.words, problems, model };
-  return { analysed: analysedWith(prompt, file, judge, choice.rule, counter, null), choice, counter, hidden: hidden.words, problems, model };
+  return { analysed: analysedWith(prompt, file, judge, choice.rule, counter, []), choice, counter, hidden: hidden.words, problems, model };
 }
 
-function analysedWith(prompt: PromptPart, file: PromptFile, judge: JudgeBy, rule: CacheRule, counter: TokenCounter, sent: number | null): AnalysedFile {
+function analysedWith(prompt: PromptPart, file: PromptFile, judge: JudgeBy, rule: CacheRule, counter: TokenCounter, sent: EndpointCounts['sent']): AnalysedFile {
   return prompt.analyseFile(file, {
     rule,
     model: judge.target.model ?? null,
@@ -212,13 +212,13 @@ async function textsFor(prompt: PromptPart, { source, judge, known }: Question<'
   if (judge.tokens === 'local' || (judge.tokens === 'auto' && (judge.tokenizer !== null || endpoint?.hosted === true)) || (endpoint === null && typeof server === 'string')) return null;
   const file = await parse(prompt, source);
   if (file === null || file.prompts.length === 0 || file.pragmas.some(({ pragma }) => pragma === 'off')) return null;
-  const { choice } = rulesFor(prompt, judge, file.prompts[0]?.model ?? null);
+  const { choice } = rulesFor(prompt, judge, file.prompts[0]?.model ?? null, file);
   const { counter } = await counterFor(prompt, judge, choice.rule);
   const { counter: asking, missing } = atEndpoint(prompt, known, counter);
-  analysedWith(prompt, file, judge, choice.rule, asking, null);
+  const analysed = analysedWith(prompt, file, judge, choice.rule, asking, []);
   const texts = [...missing];
   if (texts.length > mostTexts || texts.reduce((sum, text) => sum + text.length, 0) > mostCharacters) return null;
-  return { texts, prompt: prompt.renderForProbe(file, {}, Date.parse(judge.today)).prompt, hosted: judge.tokens === 'endpoint' };
+  return { texts, requests: sentRequests(prompt, analysed, Date.parse(judge.today)), hosted: judge.tokens === 'endpoint' };
 }
 
 async function analyse(prompt: PromptPart, { source, version, judge, counted }: Question<'analyse'>): Promise<PrefixAnswers['analyse']> {
@@ -257,7 +257,7 @@ async function requests(prompt: PromptPart, { a, b, judge }: Question<'compareRe
   const { difference, fields, total, common, reuse } = prompt.compareRequests(left.body, right.body, { rule: choice.rule, model, counter });
   const [first, second] = [asText(prompt, left.body), asText(prompt, right.body)];
   const place = prompt.firstDifference(first, second, counter);
-  const n = count;
+  const n = (tokens: number) => tokens.toLocaleString('en-US');
   const kinds = { text: 'the text differs', 'key-order': 'only the order of JSON keys differs', 'tool-order': 'only the order of the tools differs', role: 'the role differs', added: 'the second has one block more', removed: 'the first has one block more' };
   return {
     first,

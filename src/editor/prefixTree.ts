@@ -1,5 +1,6 @@
 import * as vscode from 'vscode';
-import { count, outOf } from '../report/format';
+import { percentOf } from '../prompt/percent';
+import { outOf } from '../report/format';
 import { viewIds } from './manifest';
 import type { JudgeBy, ScannedFile } from './prefixMessages';
 import { worstFirst } from './prefixView';
@@ -16,6 +17,9 @@ export interface PrefixTree {
 }
 
 const most = 5000;
+
+/** As the lenses write it. */
+const count = (tokens: number) => tokens.toLocaleString('en-US');
 
 /** The view and its search, which runs in the analysis thread. */
 export function createPrefixTree(parts: { readonly settings: () => Settings; readonly worker: PrefixWorker; readonly judge: () => JudgeBy; readonly scanning: (on: boolean) => void }): PrefixTree {
@@ -85,9 +89,9 @@ function treeItem(file: ScannedFile): vscode.TreeItem {
   const item = new vscode.TreeItem(uri);
   item.id = file.path;
   const tokens = file.about ? vscode.l10n.t('about {0}', count(file.tokens)) : count(file.tokens);
-  const share = file.tokens === 0 ? 100 : Math.round((100 * file.reusable) / file.tokens);
-  item.description = file.allStatic ? vscode.l10n.t('{0} tokens, all static', tokens) : vscode.l10n.t('{0} % of {1} tokens', share, tokens);
-  item.tooltip = [vscode.workspace.asRelativePath(uri), file.sentence, file.warnings === 0 ? '' : vscode.l10n.t('{0} warnings', file.warnings)].filter((line) => line !== '').join('\n');
+  const share = percentOf(file.reusable, file.tokens);
+  item.description = file.allStatic ? vscode.l10n.t('{0} tokens, all static', tokens) : vscode.l10n.t('{0} of {1} tokens', share, tokens);
+  item.tooltip = [vscode.workspace.asRelativePath(uri), ...file.sentences, file.warnings === 0 ? '' : vscode.l10n.t('{0} warnings', file.warnings)].filter((line) => line !== '').join('\n');
   const icons = { warning: new vscode.ThemeIcon('warning', new vscode.ThemeColor('list.warningForeground')), information: new vscode.ThemeIcon('info'), hint: new vscode.ThemeIcon('lightbulb') };
   item.iconPath = file.severity === null ? new vscode.ThemeIcon('pass') : icons[file.severity];
   item.command = { command: 'vscode.open', title: vscode.l10n.t('Open'), arguments: [uri] };

@@ -19,13 +19,16 @@ const whyRule: Readonly<Record<RuleChoice['how'], string>> = {
   host: 'the address of the endpoint',
   dialect: 'the API of the endpoint',
   model: 'the model the file names',
+  request: 'the API that the file’s request is written for',
   assumed: 'assumed, as no endpoint tells',
 };
 
-/** The rule in words. */
-export function ruleView(rule: CacheRule, how: RuleChoice['how']): RuleView {
-  return { id: rule.id, name: rule.name, asOf: rule.asOf, source: rule.source, notes: rule.notes, why: whyRule[how] };
+/** The rule in words; `selected`: false when there is no endpoint. */
+export function ruleView(rule: CacheRule, how: RuleChoice['how'], selected = true): RuleView {
+  return { id: rule.id, name: rule.name, asOf: rule.asOf, source: rule.source, notes: rule.notes, why: how === 'assumed' && !selected ? 'assumed: no endpoint selected' : whyRule[how] };
 }
+
+const isSelected = ({ target }: JudgeBy) => (target.url ?? null) !== null;
 
 /** What is known beside the file. */
 export interface Beside {
@@ -45,10 +48,10 @@ export function fileView(prompt: PromptPart, analysed: AnalysedFile, choice: Rul
     format: file.format,
     host: file.host,
     off,
-    rule: ruleView(choice.rule, choice.how),
+    rule: ruleView(choice.rule, choice.how, isSelected(judge)),
     source: analysed.prompts[0]?.report.source ?? 'bytes/4',
     exact: analysed.prompts[0]?.report.exact ?? false,
-    prompts: shown.map((one) => promptView(prompt, analysed, one, hidden, countedBy)),
+    prompts: shown.map((one) => promptView(prompt, analysed, one, { hidden, by: countedBy, selected: isSelected(judge) })),
     lenses: off ? [] : placeLenses(prompt, analysed, judge),
     hovers: shown.flatMap(({ report }) => report.places.map((place) => ({ place, report }))).slice(0, mostHovers).map(({ place, report }) => placeHover(prompt, place, report, judge)),
     findings: findings.slice(0, mostFindings),
@@ -62,11 +65,13 @@ export function noPrompt(choice: RuleChoice): FileView {
   return { format: null, host: '', off: false, rule: ruleView(choice.rule, choice.how), source: 'bytes/4', exact: false, prompts: [], lenses: [], hovers: [], findings: [], dependencies: [], problems: [] };
 }
 
-function promptView(prompt: PromptPart, { file }: AnalysedFile, { index, report }: AnalysedPrompt, hidden: string | null, by: string | null): PromptView {
+function promptView(prompt: PromptPart, { file }: AnalysedFile, { index, report }: AnalysedPrompt, { hidden, by, selected }: { readonly hidden: string | null; readonly by: string | null; readonly selected: boolean }): PromptView {
   const source = file.prompts[index];
   const { end, reuse, total, common } = report.sameVariant;
   // Instructions of an editor are not sent to the endpoint as they are.
-  const concerns = hidden !== null && !(report.allStatic && (file.format === 'markdown' || file.format === 'claude-markdown'));
+  const instructions = file.format === 'markdown' || file.format === 'claude-markdown';
+  const concerns = hidden !== null && !(report.allStatic && instructions);
+  const quiet = report.allStatic && report.uncached === null && !concerns;
   const scopes = prompt.scopesSentence(report);
   const why = reuse.tokens === 0 && report.sentence.includes(reuse.why) ? [] : [`Reusable: ${grouped(reuse.tokens)} of ${grouped(total)} tokens, ${reuse.why}. Common prefix: ${grouped(common)}.`];
   return {
@@ -75,16 +80,19 @@ function promptView(prompt: PromptPart, { file }: AnalysedFile, { index, report 
     start: source?.start ?? 0,
     end: source?.end ?? 0,
     sentence: concerns ? `${report.sentence} · ${hidden}` : report.sentence,
-    allStatic: report.allStatic && report.uncached === null && !concerns,
+    allStatic: quiet,
+    provable: !quiet || (selected && !instructions),
     total,
     reusable: reuse.tokens,
     ends: end === null ? null : { start: end.start, end: end.end, line: end.line },
-    details: [...(report.allStatic && report.uncached === null ? [] : why), ...(scopes === null ? [] : [scopes]), sourceOfCounts(report, by), ...sentWords(report), ...uncounted(report)],
+    details: [...(report.allStatic && report.uncached === null && reuse.bound !== 'marker' ? [] : why), ...(scopes === null ? [] : [scopes]), sourceOfCounts(report, by), ...sentWords(report, isTools(file, index)), ...uncounted(report)],
   };
 }
 
-function uncounted({ uncounted: names, qualifiers: { hidden } }: PrefixReport): string[] {
+function uncounted({ uncounted: names, qualifiers: { hidden, textTokens } }: PrefixReport): string[] {
   const values = names.length === 0 ? [] : [`the values of ${names.slice(0, 3).join(', ')}${names.length > 3 ? ` and ${names.length - 3} more` : ''}`];
+  // A request as it is sent holds the sample values, and what the server hides.
+  if (textTokens !== null) return values.length === 0 ? [] : [`Other requests have more or fewer tokens with ${values[0]!}.`];
   const all = [...values, ...(hidden === null ? [] : [hidden])];
   return all.length === 0 ? [] : [`Not counted: ${all.join('; ')}.`];
 }
@@ -102,9 +110,15 @@ function sourceOfCounts(report: PrefixReport, by: string | null): string {
   }
 }
 
-/** Why a request has more prompt tokens than the text of its file. */
-function sentWords({ qualifiers: { hiddenTokens }, sameVariant: { total } }: PrefixReport): string[] {
-  return hiddenTokens === null ? [] : [`As it is sent: ${grouped(total + hiddenTokens)} tokens, ${grouped(hiddenTokens)} of them hidden from this file (the server’s chat template and the sample values).`];
+const isTools = ({ prompts }: AnalysedFile['file'], index: number) => prompts[index]?.parts.some(({ slot }) => slot === 'tools') === true;
+
+/** Why a request has other prompt tokens than the text of its file. */
+function sentWords({ allStatic, qualifiers: { textTokens, toolsAsWritten }, sameVariant: { total } }: PrefixReport, tools: boolean): string[] {
+  if (toolsAsWritten) return ['The tools are counted as the file writes them; a server writes them into the prompt in its own way.'];
+  if (textTokens === null || textTokens === total) return [];
+  const more = total - textTokens;
+  const by = `the server’s chat template${tools ? ', which writes the tools in its own way,' : ''}${allStatic ? '' : ' and the sample values'}`;
+  return [`As it is sent: ${grouped(total)} tokens, ${grouped(Math.abs(more))} ${more > 0 ? 'more' : 'fewer'} than the text of the file: ${by} ${more > 0 ? 'add' : 'take'}${allStatic ? 's' : ''} them${more > 0 ? '' : ' away'}.`];
 }
 
 const grouped = (n: number) => n.toLocaleString('en-US');
@@ -198,6 +212,9 @@ function fixView(fix: Fix, code: string | null): FixView {
   return { kind: fix.kind, title: fix.title, preview: fix.preview, code, edits: 'edits' in fix ? fix.edits : null, setting: 'setting' in fix ? fix.setting : null };
 }
 
+/** More than a tooltip shows. */
+const mostSentences = 12;
+
 /** One row of the tree; null when the file holds no prompt. */
 export function scannedFile(analysed: AnalysedFile): ScannedFile | null {
   const { file, prompts, findings } = analysed;
@@ -207,12 +224,12 @@ export function scannedFile(analysed: AnalysedFile): ScannedFile | null {
     path: file.path,
     format: file.format,
     tokens: sum((report) => report.sameVariant.total),
-    reusable: sum((report) => (report.allStatic && report.uncached === null ? report.total : report.sameVariant.reuse.tokens)),
+    reusable: sum((report) => (report.allStatic && report.uncached === null ? report.sameVariant.total : report.sameVariant.reuse.tokens)),
     warnings: findings.filter(({ severity }) => severity === 'warning').length,
     severity: (['warning', 'information', 'hint'] as const).find((level) => findings.some(({ severity }) => severity === level)) ?? null,
     allStatic: prompts.every(({ report }) => report.allStatic && report.uncached === null),
     about: prompts.some(({ report }) => !report.exact),
-    sentence: prompts[0]?.report.sentence ?? '',
+    sentences: prompts.slice(0, mostSentences).map(({ index, report }) => (prompts.length === 1 ? report.sentence : `${file.prompts[index]?.name ?? `prompt ${index + 1}`}: ${report.sentence}`)),
   };
 }
 

@@ -2,14 +2,16 @@
  * What an endpoint's own tokenizer says of the texts of a prompt: asked beside the editing or by a linter, one request at a time, each text
  * once. An endpoint that fails or is slow is left in peace for a while. A bundle of its own, loaded with the first question.
  */
+import { countMarks } from '../prompt/cacheMark';
 import type { ChatPrompt } from '../prompt/prompt';
-import { applyTemplate, countAtEndpoint, tokenEndpointOf, type TokenEndpoint } from '../prompt/tokens';
+import type { SentRequest } from '../prompt/sentRequests';
+import { applyTemplate, countAtEndpoint, tokenEndpointOf, type SentTokens, type TokenEndpoint } from '../prompt/tokens';
 import type { Milliseconds } from '../report/sample';
 import type { Answer } from './detect';
 import { endpointRoot } from './dialect/request';
 import type { ProbeJob } from './index';
 import type { Target } from './plan';
-import type { ProofTarget } from './scenario/prefixPrediction';
+import { endsIn, short, type ProofTarget } from './scenario/prefixPrediction';
 
 /** What is needed to ask an endpoint anything. */
 export type EndpointAccess = Pick<ProbeJob, 'endpoint' | 'key' | 'network' | 'timeouts' | 'recorderScript' | 'memory' | 'detect'>;
@@ -20,8 +22,8 @@ export interface EndpointTokens extends ProofTarget {
   readonly endpoint: TokenEndpoint | null;
   /** Tokens of each text; null when an answer is unreadable. */
   count(texts: readonly string[]): Promise<ReadonlyMap<string, number> | null>;
-  /** Tokens of the whole request as it is sent, chat template included; null where the server does not tell. */
-  sent(prompt: ChatPrompt): Promise<number | null>;
+  /** Tokens of a whole request as it is sent, chat template included, and of what it shares with a later one; null where the server does not tell. */
+  sent(request: SentRequest): Promise<SentTokens | null>;
   /** A short conversation as the server's chat template renders it; null where the server does not tell. */
   rendered(): Promise<string | null>;
   close(): Promise<void>;
@@ -68,17 +70,34 @@ export function endpointTokens({ target, post, bodyOf, tokensOf, close }: Counti
     const ids = server === 'vllm' ? await tokensOf(conversation) : null;
     return ids === null ? null : fieldOf(await ask('/detokenize', { ...(model === null ? {} : { model }), tokens: ids }), 'prompt');
   }
+  /** By an API that counts whole requests: this one, and what of it stands before each of its markers. */
+  async function sentByCounts({ messages, system, tools }: Readonly<Record<string, unknown>>): Promise<SentTokens | null> {
+    const count = async (body: Readonly<Record<string, unknown>>): Promise<number> => {
+      const tokens = endpoint?.read(await ask('/v1/messages/count_tokens', { model, ...body }));
+      if (typeof tokens !== 'number') throw new Error('Its answer is no token count.');
+      return tokens;
+    };
+    const body = { messages, ...(system === undefined ? {} : { system }), ...(tools === undefined ? {} : { tools }) };
+    const total = await count(body);
+    const marked = countMarks(body);
+    if (marked === 0) return { total, common: null, marks: null };
+    const ends = await endsIn(body, count, await count({ messages: [short] }));
+    return { total, common: null, marks: ends.slice(0, marked).map(([, tokens]) => tokens) };
+  }
   return {
     ...about,
     endpoint,
     count: async (texts) => (endpoint === null ? null : await countAtEndpoint(endpoint, texts, model, ask)),
-    async sent(prompt) {
+    async sent({ prompt, later }) {
       if (prompt.messages.length === 0) return null;
-      if (endpoint?.id === 'anthropic') {
-        const { messages, system, tools } = bodyOf(prompt);
-        return endpoint.read(await ask('/v1/messages/count_tokens', { model, messages, ...(system === undefined ? {} : { system }), ...(tools === undefined ? {} : { tools }) }));
-      }
-      return (await tokensOf(prompt))?.length ?? null;
+      if (endpoint?.id === 'anthropic') return await sentByCounts(bodyOf(prompt));
+      // The token ids are those of the messages alone: a system text beside them would be missing.
+      if (bodyOf(prompt)['system'] !== undefined) return null;
+      const ids = await tokensOf(prompt);
+      if (ids === null) return null;
+      const next = later === null ? null : await tokensOf(later);
+      const differs = next === null ? -1 : ids.findIndex((id, i) => id !== next[i]);
+      return { total: ids.length, common: next === null ? null : differs < 0 ? ids.length : differs, marks: null };
     },
     async rendered() {
       const user = { role: 'user', text: 'y' } as const;
@@ -92,8 +111,8 @@ export function endpointTokens({ target, post, bodyOf, tokensOf, close }: Counti
 /** What an endpoint said about one prompt file; plain data. */
 export interface EndpointCounts {
   readonly tokens: readonly (readonly [text: string, tokens: number])[];
-  /** Tokens of the request as it is sent. */
-  readonly sent: number | null;
+  /** Each wanted request as it is sent; null where the server does not tell. */
+  readonly sent: readonly (SentTokens | null)[];
   /** A short conversation through the server's chat template. */
   readonly rendered: string | null;
   /** Who counted: the server's name and the path that was asked. */
@@ -103,8 +122,8 @@ export interface EndpointCounts {
 /** What to ask about a prompt file. */
 export interface WantedCounts {
   readonly texts: readonly string[];
-  /** The prompt as it would be sent, or null when nobody wants to know. */
-  readonly prompt: ChatPrompt | null;
+  /** The prompts as they would be sent. */
+  readonly requests: readonly SentRequest[];
   /** Ask a provider's API too, where the text leaves for counting alone. */
   readonly hosted: boolean;
 }
@@ -120,15 +139,15 @@ interface Desk {
   since: Milliseconds;
   /** The model whose tokens these are; undefined before the first answer. */
   model: string | null | undefined;
-  /** By text; whole requests under the JSON of their prompt. */
-  known: Map<string, number | null>;
+  /** By text. */
+  known: Map<string, number>;
+  /** By the JSON of the request. */
+  sent: Map<string, SentTokens | null>;
   rendered: string | null | undefined;
   /** When it may be asked again. */
   resting: Milliseconds;
   queue: Promise<unknown>;
 }
-
-const requestKey = (prompt: ChatPrompt): string => `\u0000request\u0000${JSON.stringify(prompt)}`;
 
 /** All that is remembered of an endpoint is asked anew after so long: its server may have another model by then. */
 const longest: Milliseconds = 10 * 60_000;
@@ -152,7 +171,7 @@ export function createTokenDesk(parts: {
     const name = JSON.stringify([endpoint, key !== null]);
     const found = desks.get(name);
     if (found !== undefined) return found;
-    const desk: Desk = { since: now(), model: undefined, known: new Map(), rendered: undefined, resting: -Infinity, queue: Promise.resolve() };
+    const desk: Desk = { since: now(), model: undefined, known: new Map(), sent: new Map(), rendered: undefined, resting: -Infinity, queue: Promise.resolve() };
     desks.set(name, desk);
     return desk;
   }
@@ -161,14 +180,15 @@ export function createTokenDesk(parts: {
     if (now() - desk.since <= longest && desk.known.size <= mostKnown && (desk.model === undefined || desk.model === model)) return;
     desk.since = now();
     desk.known = new Map();
+    desk.sent = new Map();
     desk.rendered = undefined;
   }
 
   const answer = (desk: Desk, wanted: WantedCounts, tokens: EndpointTokens['endpoint'], server: string | null): EndpointCounts | null => {
     const pairs = wanted.texts.map((text) => [text, desk.known.get(text)] as const);
-    const all = pairs.flatMap(([text, count]) => (typeof count === 'number' ? [[text, count] as const] : []));
-    const sent = wanted.prompt === null ? null : desk.known.get(requestKey(wanted.prompt));
-    if (all.length < pairs.length || sent === undefined || desk.rendered === undefined || tokens === null) return null;
+    const all = pairs.flatMap(([text, count]) => (count === undefined ? [] : [[text, count] as const]));
+    const sent = wanted.requests.flatMap((request) => desk.sent.get(JSON.stringify(request)) ?? (desk.sent.has(JSON.stringify(request)) ? [null] : []));
+    if (all.length < pairs.length || sent.length < wanted.requests.length || desk.rendered === undefined || tokens === null) return null;
     return { tokens: all, sent, rendered: desk.rendered, by: `${server ?? tokens.id} ${tokens.request('', null).path}` };
   };
 
@@ -204,7 +224,13 @@ export function createTokenDesk(parts: {
         if (counts === null) throw new Error('Its answer is no token count.');
         for (const [text, tokens] of counts) desk.known.set(text, tokens);
       }
-      if (wanted.prompt !== null && desk.known.get(requestKey(wanted.prompt)) === undefined) desk.known.set(requestKey(wanted.prompt), await opened.sent(wanted.prompt));
+      for (const request of wanted.requests) {
+        const key = JSON.stringify(request);
+        if (desk.sent.has(key)) continue;
+        if (signal.aborted) return null;
+        if (now() > until) throw new Error(`${wanted.requests.length} requests take it longer than ${patience / 1000} s.`);
+        desk.sent.set(key, await opened.sent(request));
+      }
       if (desk.rendered === undefined) desk.rendered = await opened.rendered();
       return answer(desk, wanted, endpoint, server);
     } catch (error) {

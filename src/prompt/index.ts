@@ -1,7 +1,7 @@
 /** Front door of the prompt part: what editor and terminal use. Loaded lazily. */
 export { findHiddenClock, findWrittenDate, hiddenDateWords, renderChatTemplate, type HiddenClock, type HiddenDate } from './chatTemplate';
 export { findingCodes, type FindingCode, type Severity } from './findingCodes';
-export { analyseFile, byteOffsets, decode, lintFile, lintResult, promptFileOf, ruleIds, ruleNamed, type AnalysedFile, type AnalysedPrompt, type Finding, type LintOptions, type LintResult } from './lint';
+export { analyseFile, byteOffsets, decode, lintFile, lintResult, promptFileOf, ruleForFile, ruleIds, ruleNamed, type AnalysedFile, type AnalysedPrompt, type Finding, type LintOptions, type LintResult } from './lint';
 export { applyEdits, ignoreFixes, markerFixes, placeFixes, sortToolsFix, type Fix, type FixContext, type TextEdit } from './fixes';
 export { isPromptPath, maximumLength, parsePromptFile, prepare, sniffTemplate, useCodeReader, useRequestReader, type ParseOptions } from './parse';
 export { analysePrefix, lossOf, placeSentence, scopesSentence, textsToCount, type ChangingPlace, type InputPrice, type Loss, type PrefixReport } from './prefix';
@@ -10,5 +10,5 @@ export { compareRenders, firstDifference, renderPrompt, type RenderComparison, t
 export { blocksIn, compareRequests, editCost, placeOfPath, requestsIn } from './requestDiff';
 export { ageOf, blockOf, loadRules, reusable, ruleFor, type CacheRule, type RuleBook, type RuleTarget } from './rules';
 export { renderFile, renderForProbe, sampleInputs } from './samples';
-export { bytesCounter, countAtEndpoint, countedAtEndpoint, remembering, tokenEndpointOf, tokenEndpoints, type EndpointCounter, type TokenCounter, type TokenCountSource } from './tokens';
+export { bytesCounter, countAtEndpoint, countedAtEndpoint, remembering, tokenEndpointOf, tokenEndpoints, type EndpointCounter, type SentTokens, type TokenCounter, type TokenCountSource } from './tokens';
 export { isVolatile, unroll, type VolatilityOptions } from './volatility';

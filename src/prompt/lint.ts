@@ -4,9 +4,10 @@ import type { Severity } from './findingCodes';
 import { maximumLength, parsePromptFile } from './parse';
 import { analysePrefix, type ChangingPlace, type PrefixReport } from './prefix';
 import type { FormatId, Judgement, Piece, Pragma, PromptFile, Scope, Volatility } from './prompt';
-import { loadRules, type CacheRule } from './rules';
+import { loadRules, ruleFor, type CacheRule, type RuleBook, type RuleChoice, type RuleTarget } from './rules';
+import { renderForProbe } from './samples';
 import { fileFindings, requestFindings, structureFindings } from './structure';
-import { bytesCounter, type TokenCounter, type TokenCountSource } from './tokens';
+import { bytesCounter, type SentTokens, type TokenCounter, type TokenCountSource } from './tokens';
 import { isVolatile, unroll } from './volatility';
 
 /** How a file is judged. */
@@ -21,8 +22,8 @@ export interface LintOptions {
   /** Static tokens that must stand behind a changing place before it is reported; 256 by default. */
   readonly minLostTokens?: number;
   readonly counter?: TokenCounter;
-  /** Tokens of the first prompt's whole request, as its server renders and counts it with the sample values. */
-  readonly sent?: number | null;
+  /** The whole request of each prompt, as its server renders and counts it with the sample values; absent or null where nobody counted it. */
+  readonly sent?: readonly (SentTokens | null)[];
   /** A date or time that the server's chat template writes before everything. */
   readonly hiddenDate?: HiddenDate | null;
   /** Reads a file beside it: text, or null. */
@@ -91,9 +92,28 @@ export function ruleIds(): string[] {
   return [...shipped().keys()];
 }
 
+/**
+ * The rule of an endpoint; where none is known, that of what the file is written for: the model it names, then the API of its request.
+ * vLLM's when nothing tells.
+ */
+export function ruleForFile(target: RuleTarget, file: PromptFile | null, book: RuleBook): RuleChoice {
+  const model = target.model ?? file?.prompts[0]?.model ?? null;
+  const choice = ruleFor({ ...target, model }, book);
+  if (choice.how !== 'assumed' || file === null || (target.url ?? null) !== null) return choice;
+  return ruleFor({ ...target, model, api: renderForProbe(file, {}, 0).prompt.own?.api ?? null }, book);
+}
+
 /** Analyses a parsed file. Pure and total: never throws. */
 export function analyseFile(file: PromptFile, options: LintOptions = {}): AnalysedFile {
   const rule = typeof options.rule === 'object' ? options.rule : ruleNamed(options.rule);
+  try {
+    return analysed(file, rule, options);
+  } catch (error) {
+    return analysed(fileAsText(file, error), rule, options);
+  }
+}
+
+function analysed(file: PromptFile, rule: CacheRule, options: LintOptions): AnalysedFile {
   const today = options.today instanceof Date ? options.today.toISOString().slice(0, 10) : options.today;
   const scope = options.scope ?? 'user';
   const lines = new Lines(file.text);
@@ -108,7 +128,7 @@ export function analyseFile(file: PromptFile, options: LintOptions = {}): Analys
       text: file.text,
       format: file.format,
       minLostTokens: options.minLostTokens ?? 256,
-      sent: index === 0 ? (options.sent ?? null) : null,
+      sent: options.sent?.[index] ?? null,
       today: today ?? rule.asOf,
     });
     return { index, pieces, report };
@@ -171,6 +191,8 @@ function codeOf(judgement: Judgement, file: PromptFile): string {
   return /new value at each call|new each time/.test(judgement.reason) ? 'random' : 'request-value';
 }
 
+const grouped = new Intl.NumberFormat('en-US');
+
 const rates: Readonly<Record<Volatility, string>> = {
   constant: 'never changes',
   deploy: 'changes with a deployment',
@@ -183,9 +205,9 @@ const rates: Readonly<Record<Volatility, string>> = {
 
 function messageOf(place: ChangingPlace): string {
   const { judgement, lostTokens } = place;
-  if (judgement.volatility === 'unknown') return `The ${lostTokens} static tokens behind this place are reusable only while \`${judgement.name}\` keeps its value. Mark the variable in firstToken.prefix.variables when you know.`;
+  if (judgement.volatility === 'unknown') return `The ${grouped.format(lostTokens)} static tokens behind this place are reusable only while \`${judgement.name}\` keeps its value. Mark the variable in firstToken.prefix.variables when you know.`;
   const among = { session: 'for each user', day: 'each day', minute: 'each minute' }[judgement.volatility as string] ?? 'for each request';
-  return `${judgement.reason} It ${rates[judgement.volatility]}, so the ${lostTokens} static tokens behind it are computed again ${among}. Move it behind the static text.`;
+  return `${judgement.reason} It ${rates[judgement.volatility]}, so the ${grouped.format(lostTokens)} static tokens behind it are computed again ${among}. Move it behind the static text.`;
 }
 
 /** The first condition that multiplies prefixes, when enough static text stands behind it. */
@@ -203,7 +225,7 @@ function variantFinding(report: PrefixReport, least: number): Finding[] {
       class: place.judgement.volatility,
       evidence: place.judgement.evidence,
       lostTokens: 0,
-      message: `Conditions make ${report.variants} different prefixes from here on; each is cached on its own.`,
+      message: `Conditions make ${grouped.format(report.variants)} different prefixes from here on; each is cached on its own.`,
     },
   ];
 }
@@ -333,7 +355,7 @@ export function decode(bytes: Uint8Array): string {
   return new TextDecoder(wide, { ignoreBOM: true }).decode(bytes);
 }
 
-/** The stable JSON of an analysed file. */
+/** The stable JSON of an analysed file. Tokens are the sums over its prompts: as sent where the server counted the requests, else of the text. */
 export function lintResult(analysed: AnalysedFile, path: string): LintResult {
   const { file, prompts, rule, scope } = analysed;
   const bytes = byteOffsets(file.text);

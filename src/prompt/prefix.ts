@@ -1,7 +1,8 @@
 /** Where a prompt's reusable prefix ends, what can be taken from the cache under a rule, and what each changing place costs. */
+import { percentOf } from './percent';
 import type { FormatId, Judgement, Piece, Prompt, Scope, Span, Volatility } from './prompt';
 import { ageOf, knowsModel, minimumOf, readFactor, reusable, type CacheRule, type Layout, type LayoutBlock, type Reuse } from './rules';
-import { sureHead, type TokenCounter, type TokenCountSource } from './tokens';
+import { sureHead, type SentTokens, type TokenCounter, type TokenCountSource } from './tokens';
 import { isVolatile } from './volatility';
 
 /** One place whose value is not known to stay the same. Offsets in UTF-16 units of the file, end exclusive; `line` from 1. */
@@ -24,7 +25,7 @@ export interface ChangingPlace {
   readonly piece: number;
 }
 
-/** The numbers for one scope. Tokens are those of the text in the file; values are not counted. */
+/** The numbers for one scope. Tokens are those of the request as sent where its server counted it, else of the text in the file without values. */
 export interface PrefixNumbers {
   readonly total: number;
   /** Tokens before the first place that changes, cut back to a sure token border. */
@@ -58,15 +59,19 @@ export interface PrefixReport extends PrefixNumbers {
     readonly upTo: boolean;
     readonly about: boolean;
     readonly hidden: string | null;
-    /** Tokens that the request as it is sent has beyond the text of the file: the server's chat template and sample values; null where nobody counted them. */
-    readonly hiddenTokens: number | null;
+    /** True when tools were counted as the file writes them: every server writes them into the prompt in its own way. */
+    readonly toolsAsWritten: boolean;
+    /** Tokens of the text in the file, where the request as it is sent was counted (its tokens are then the numbers); null where it was not. */
+    readonly textTokens: number | null;
   };
   /** True when nothing in the prompt is ever replaced. */
   readonly allStatic: boolean;
   /** Why a prompt in which nothing changes is not cached as it stands, in words; null when it is, or when the rest of the request decides. */
   readonly uncached: string | null;
-  /** Tokens that a cache marker behind the static block could make reusable where the format has markers and none is set; null otherwise. */
+  /** Tokens that a cache marker behind the static block could make reusable where none is set: in the file, or by the application that sends it; null otherwise. */
   readonly withMarker: number | null;
+  /** Of a format without markers under a rule that wants one: the reuse if the application that sends it set one where a message ends; null otherwise. */
+  readonly assumed: Reuse | null;
   /** True when the rule is older than 180 days or does not know the model: raises no warning by itself. */
   readonly ruleUnsure: boolean;
   readonly layout: Layout;
@@ -87,8 +92,8 @@ export interface PrefixOptions {
   readonly format: FormatId;
   /** Static tokens behind a place from which on it matters; 256 by default. */
   readonly minLostTokens?: number;
-  /** Tokens of the whole request with its sample values, as the server renders and counts it. */
-  readonly sent?: number | null;
+  /** The whole request with its sample values, as its server renders and counts it. */
+  readonly sent?: SentTokens | null;
   /** ISO date, for the age of the rule. */
   readonly today: string;
 }
@@ -324,19 +329,50 @@ function commonBefore(counted: Counted, path: Path, breaker: number, counter: To
   return common - (counted.tokens[run] ?? 0) + counter.count(sureHead(counted.runText.get(run) ?? ''));
 }
 
+/** A prompt whose reusable prefix ends at a place, or nowhere, in tokens of its text. */
+interface Laid {
+  readonly end: ChangingPlace | null;
+  readonly breaker: number;
+  readonly total: number;
+  readonly common: number;
+  readonly blocks: readonly LayoutBlock[];
+}
+
 interface Measured extends PrefixNumbers {
   readonly layout: Layout;
   readonly breaker: number;
 }
 
-/** The numbers of a prompt whose reusable prefix ends at a place, or nowhere. */
-function measure(counted: Counted, prompt: Prompt, end: ChangingPlace | null, options: PrefixOptions): Measured {
+function layOut(counted: Counted, prompt: Prompt, end: ChangingPlace | null, counter: TokenCounter): Laid {
   const breaker = end?.piece ?? -1;
   const path = pathThrough(counted, counted.pieces[breaker]);
   const { blocks, total } = blocksOf(counted, prompt, path, breaker);
-  const common = breaker < 0 ? total : Math.min(total, commonBefore(counted, path, breaker, options.counter));
-  const layout: Layout = { total: total + (breaker < 0 ? 0 : 1), common, blocks, markable: markable.has(options.format), automatic: false };
-  return { total, common, reuse: reusable(options.rule, options.model, layout), end, layout, breaker };
+  return { end, breaker, total, common: breaker < 0 ? total : Math.min(total, commonBefore(counted, path, breaker, counter)), blocks };
+}
+
+/** Turns tokens of the text into those of the request as sent: exact where its server counted, in proportion to the text in between. */
+function asSent(laid: Laid, sent: SentTokens): (tokens: number) => number {
+  const marked = laid.blocks.filter(({ marker }) => marker !== null).map(({ at }) => at);
+  const known: (readonly [text: number, sent: number])[] = [[0, 0], ...(sent.marks?.length === marked.length ? marked.map((at, i) => [at, sent.marks?.[i] ?? 0] as const) : [])];
+  if (laid.end !== null && sent.common !== null) known.push([laid.common, sent.common]);
+  known.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  known.push([laid.total, sent.total]);
+  return (tokens) => {
+    const after = known.findIndex(([text]) => text >= tokens);
+    const [to, toSent] = known[after] ?? [laid.total, sent.total];
+    const [from, fromSent] = known[after - 1] ?? [0, 0];
+    const at = tokens >= to ? toSent + Math.max(0, tokens - to) : fromSent + Math.round(((tokens - from) / Math.max(1, to - from)) * (toSent - fromSent));
+    return Math.max(0, at);
+  };
+}
+
+/** The numbers of a laid-out prompt under the rule; `fit`: into tokens as sent; `counted`: all of them. */
+function measure(laid: Laid, { rule, model, format }: PrefixOptions, fit: (tokens: number) => number, counted: number | null = null): Measured {
+  const { end, breaker } = laid;
+  const total = counted ?? fit(laid.total);
+  const common = breaker < 0 ? total : Math.min(total, fit(laid.common));
+  const layout: Layout = { total: total + (breaker < 0 ? 0 : 1), common, blocks: laid.blocks.map((block) => ({ ...block, at: fit(block.at) })), hostMarks: hostWritesMore.has(format), automatic: false };
+  return { total, common, reuse: reusable(rule, model, layout), end, layout, breaker };
 }
 
 function append<K>(groups: Map<K, Piece[]>, key: K, piece: Piece) {
@@ -381,7 +417,7 @@ function sayWhere(report: Omit<PrefixReport, 'sentence'>): string {
   if (end !== null) return ` · ends at line ${end.line}: ${shortened(end.text, 40)}`;
   if (report.whileKept.length === 0) return '';
   const more = report.whileKept.length - 2;
-  return ` · while ${report.whileKept.slice(0, 2).map((name) => shortened(name, 40)).join(', ')}${more > 0 ? ` and ${more} more` : ''} ${report.whileKept.length === 1 ? 'keeps its value' : 'keep their values'}`;
+  return ` · while ${report.whileKept.slice(0, 2).map((name) => `\`${shortened(name, 40)}\``).join(', ')}${more > 0 ? ` and ${more} more` : ''} ${report.whileKept.length === 1 ? 'keeps its value' : 'keep their values'}`;
 }
 
 function sayRule(report: Omit<PrefixReport, 'sentence'>, today: string): string {
@@ -393,19 +429,38 @@ function sayRule(report: Omit<PrefixReport, 'sentence'>, today: string): string 
 /** Bounds that the end of the prefix explains by itself. */
 const plainBounds: ReadonlySet<Reuse['bound']> = new Set<Reuse['bound']>(['none', 'block', 'last-token']);
 
+/** `4,000 tokens + 10 hidden`; where the text is longer than what is sent, what is sent. */
+function sayTotal({ sameVariant: { total }, qualifiers: { textTokens } }: Omit<PrefixReport, 'sentence'>): string {
+  const text = textTokens === null ? total : Math.min(textTokens, total);
+  return `${grouped.format(text)} token${text === 1 ? '' : 's'}${textTokens === null || total <= text ? '' : ` + ${grouped.format(total - text)} hidden`}`;
+}
+
+/** The lens of a prompt in which nothing is replaced: quiet, but for what the cache does not do by itself. */
+function sayStatic(report: Omit<PrefixReport, 'sentence'>, today: string): string {
+  const { rule, uncached, sameVariant: { reuse } } = report;
+  const all = `${!report.exact || report.qualifiers.toolsAsWritten ? 'about ' : ''}${sayTotal(report)}, all static`;
+  if (uncached !== null) return `${all}, ${uncached}${sayRule(report, today)}`;
+  return reuse.bound === 'marker' ? `${all} · up to ${grouped.format(reuse.tokens)} cached on ${rule.name}${sayRule(report, today)}` : all;
+}
+
 /** The lens: what can be reused, of how much, under which rule, and where it ends; the reason last, as narrow windows cut it off. */
 function say(report: Omit<PrefixReport, 'sentence'>, today: string): string {
+  if (report.allStatic) return sayStatic(report, today);
   const about = report.source === 'bytes/4' || report.qualifiers.about ? 'about ' : '';
   const { reuse, total } = report.sameVariant;
-  const more = report.qualifiers.hiddenTokens;
-  if (report.allStatic) return `${report.exact ? '' : 'about '}${grouped.format(total)} token${total === 1 ? '' : 's'}, all static${more === null ? '' : ` + ${grouped.format(more)} hidden`}${report.uncached === null ? '' : `, ${report.uncached}${sayRule(report, today)}`}`;
-  const hidden = more !== null ? ` + ${grouped.format(more)} hidden` : report.qualifiers.hidden === null ? '' : ' + hidden tokens';
+  const hidden = report.qualifiers.textTokens === null && report.qualifiers.hidden !== null ? ' + hidden tokens' : '';
   const variants = report.variants > 1 ? ` · ${report.variants >= 1_000_000 ? 'very many' : grouped.format(report.variants)} variants` : '';
-  const share = total === 0 ? '' : ` (${Math.round((100 * reuse.tokens) / total)} %)`;
+  const share = total === 0 ? '' : ` (${percentOf(reuse.tokens, total)})`;
   const amount = reuse.tokens === 0 ? `nothing of ${about}${grouped.format(total)} tokens` : `${report.qualifiers.upTo ? 'up to ' : ''}${about}${grouped.format(reuse.tokens)} of ${grouped.format(total)} tokens${share}`;
-  const marker = report.withMarker === null || report.withMarker === 0 ? '' : ` (up to ${grouped.format(report.withMarker)} with one)`;
-  const why = reuse.tokens === 0 && total > 0 && !(plainBounds.has(reuse.bound) && report.sameVariant.end !== null) ? ` · ${reuse.why}${marker}` : '';
+  const why = reuse.tokens === 0 && total > 0 && !(plainBounds.has(reuse.bound) && report.sameVariant.end !== null) ? ` · ${whyNothing(report)}` : '';
   return `Cache: ${amount}${hidden} on ${report.rule.name}${variants}${sayWhere(report)}${why}${sayRule(report, today)}`;
+}
+
+/** Why nothing is reused, and what a marker would change about it. */
+function whyNothing({ assumed, withMarker, sameVariant: { reuse } }: Omit<PrefixReport, 'sentence'>): string {
+  if (assumed !== null && assumed.tokens === 0) return assumed.why;
+  if (withMarker === null || withMarker === 0) return reuse.why;
+  return `${reuse.why} (up to ${grouped.format(withMarker)} ${assumed === null ? 'with one' : 'if the application that sends it sets one'})`;
 }
 
 /** Tokens up to the block that a marker would stand on: with nothing known to change, what follows the system text differs between requests. */
@@ -417,15 +472,14 @@ function withMarker(rule: CacheRule, model: string | null, layout: Layout, end: 
 }
 
 /** What the sender of a wholly static prompt has to know: that a marker is missing or the text too short. */
-function whyUncached({ rule, model, reuse, marker, marked, format }: { readonly rule: CacheRule; readonly model: string | null; readonly reuse: Reuse; readonly marker: number | null; readonly marked: boolean; readonly format: FormatId }): string | null {
+function whyUncached({ rule, model, reuse, marker, assumed, marked, format }: { readonly rule: CacheRule; readonly model: string | null; readonly reuse: Reuse; readonly marker: number | null; readonly assumed: Reuse | null; readonly marked: boolean; readonly format: FormatId }): string | null {
   const minimum = minimumOf(rule, model);
   const short = `but under the minimum of ${minimum.about ? 'about ' : ''}${grouped.format(minimum.tokens)} on ${rule.name}: not cached`;
-  const name = rule.breakpoints?.marker ?? '';
+  const nothing = `but nothing is cached on ${rule.name} without a ${rule.breakpoints?.marker ?? ''} marker`;
   switch (reuse.bound) {
     case 'no-marker':
-      return marker === null || marker === 0 ? short : `but nothing is cached on ${rule.name} without a ${name} marker: add one (up to ${grouped.format(marker)} tokens)`;
-    case 'marker-assumed':
-      return hostWritesMore.has(format) ? null : `but cached on ${rule.name} only if your application sets a ${name} marker`;
+      if (marker !== null && marker > 0) return assumed === null ? `${nothing}: add one (up to ${grouped.format(marker)} tokens)` : `${nothing}: up to ${grouped.format(marker)} tokens if the application that sends it sets one`;
+      return fragments.has(format) ? null : short;
     case 'minimum':
       return marked ? `but not cached on ${rule.name}: ${reuse.why}` : fragments.has(format) ? null : short;
     case 'too-many-markers':
@@ -449,12 +503,16 @@ export function analysePrefix(prompt: Prompt, options: PrefixOptions): PrefixRep
   const origin = options.pieces.map((_, i) => i).sort((a, b) => rank(options.pieces[a]!) - rank(options.pieces[b]!) || a - b);
   const counted = countRuns(origin.map((i) => options.pieces[i]!), origin, options.counter);
   const places = findPlaces(counted, options);
-  const known = new Map<ChangingPlace | null, Measured>();
+  const endIn = (scope: Scope, acrossVariants: boolean) => places.find((place) => isVolatile(place.judgement.volatility, scope) && !(acrossVariants && place.kind === 'variant')) ?? null;
+  const sent = options.sent ?? null;
+  const text = layOut(counted, prompt, endIn(options.scope, true), options.counter);
+  const fit = sent === null ? (tokens: number) => tokens : asSent(text, sent);
+  const known = new Map<ChangingPlace | null, Measured>([[text.end, measure(text, options, fit, sent?.total ?? null)]]);
   const of = (scope: Scope, acrossVariants: boolean) => {
-    const end = places.find((place) => isVolatile(place.judgement.volatility, scope) && !(acrossVariants && place.kind === 'variant')) ?? null;
+    const end = endIn(scope, acrossVariants);
     const before = known.get(end);
     if (before !== undefined) return before;
-    const measured = measure(counted, prompt, end, options);
+    const measured = measure(layOut(counted, prompt, end, options.counter), options, fit);
     known.set(end, measured);
     return measured;
   };
@@ -465,7 +523,10 @@ export function analysePrefix(prompt: Prompt, options: PrefixOptions): PrefixRep
   const kept = whileKept(places, same.breaker);
   const modelKnown = knowsModel(options.rule, options.model);
   const marked = counted.pieces.some((piece) => piece.kind === 'mark');
-  const marker = markable.has(options.format) && !marked && same.reuse.bound === 'no-marker' ? withMarker(options.rule, options.model, same.layout, same.end) : null;
+  const wanting = !marked && same.reuse.bound === 'no-marker';
+  const assumed = wanting && !markable.has(options.format) ? reusable(options.rule, options.model, { ...same.layout, hostMarks: true }) : null;
+  const marker = assumed?.tokens ?? (wanting ? withMarker(options.rule, options.model, same.layout, same.end) : null);
+  const toolsAsWritten = sent === null && prompt.parts.some((part, i) => part.slot === 'tools' && counted.pieces.some((piece, k) => piece.part === i && (counted.tokens[k] ?? 0) > 0));
   const allStatic = counted.pieces.every((piece) => piece.kind === 'static' || piece.kind === 'mark' || isSilent(piece));
   const before = counted.pieces.filter((p, i) => p.kind === 'value' && (same.breaker < 0 || i < same.breaker) && p.text === '' && p.judgement.volatility !== 'constant');
   const uncounted = [...new Set(before.map((p) => p.judgement.name))];
@@ -483,10 +544,11 @@ export function analysePrefix(prompt: Prompt, options: PrefixOptions): PrefixRep
     places: places.map((place) => withOrigin(place, origin)),
     whileKept: kept,
     uncounted,
-    qualifiers: { upTo: !(same.end === null && kept.length === 0 && options.counter.exact), about: !options.counter.exact || same.reuse.about || uncounted.length > 0, hidden: hiddenTokens(options), hiddenTokens: options.sent === undefined || options.sent === null || options.sent <= same.total ? null : options.sent - same.total },
+    qualifiers: { upTo: !(same.end === null && kept.length === 0 && options.counter.exact && !toolsAsWritten), about: !options.counter.exact || same.reuse.about || uncounted.length > 0 || toolsAsWritten, hidden: hiddenTokens(options), toolsAsWritten, textTokens: sent === null ? null : text.total },
     allStatic,
-    uncached: allStatic && same.total > 0 ? whyUncached({ rule: options.rule, model: options.model, reuse: same.reuse, marker, marked, format: options.format }) : null,
+    uncached: allStatic && same.total > 0 ? whyUncached({ rule: options.rule, model: options.model, reuse: same.reuse, marker, assumed, marked, format: options.format }) : null,
     withMarker: marker,
+    assumed,
     ruleUnsure: !modelKnown || ageOf(options.rule, options.today).stale,
     layout: main.layout,
   };

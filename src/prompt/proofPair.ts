@@ -49,7 +49,8 @@ export function proofPair(prompt: typeof promptPart, analysed: AnalysedFile, clo
   return { first, second, change, captured: false, unrendered };
 }
 
-const anotherEnd = 'nothing in the file changes, so the last message got another end';
+/** The change of a pair in which nothing of the file changes. */
+export const anotherEnd = 'nothing in the file changes, so the last message got another end';
 
 function withAnotherEnd(prompt: ChatPrompt): ChatPrompt {
   const last = prompt.messages.at(-1);
@@ -112,7 +113,7 @@ export function ruleArithmetic(prompt: typeof promptPart, rule: CacheRule, model
     ofTokens:
       rule.family === 'longest-prefix'
         ? (total, common) => {
-            const { tokens, why } = prompt.reusable(rule, model, { total, common, blocks: [], markable: false, automatic: false });
+            const { tokens, why } = prompt.reusable(rule, model, { total, common, blocks: [], automatic: false });
             return { tokens, why };
           }
         : null,

@@ -299,7 +299,6 @@ export function compareRequests(a: Json, b: Json, known: { readonly rule: CacheR
     total: found !== null && common >= total ? total + 1 : total,
     common: reach,
     blocks: layout,
-    markable: true,
     automatic: automatic(b),
     explicitOnly: record(b['prompt_cache_options'])['mode'] === 'explicit',
     written: writtenBy(layoutOf(left, counter, known.ends?.[0]), rule, automatic(a)),

@@ -1,7 +1,7 @@
 /** What a server or provider can reuse of a prompt: dated rules as data, the choice of one, and its arithmetic. */
 import * as v from 'valibot';
 import shipped from './cacheRules.json';
-import type { Role, Slot } from './prompt';
+import type { RequestApi, Role, Slot } from './prompt';
 
 const perModel = <const T extends v.ObjectEntries>(entries: T) => v.optional(v.array(v.object({ match: v.string(), ...entries })), []);
 const tokenRule = v.object({
@@ -187,12 +187,14 @@ export interface RuleTarget {
   readonly dialect?: string | null;
   readonly url?: string | null;
   readonly model?: string | null;
+  /** The API that the request in the file is written for: asked last, and only where there is no endpoint. */
+  readonly api?: RequestApi | null;
 }
 
 /** The rule chosen for an endpoint, and why that one. */
 export interface RuleChoice {
   readonly rule: CacheRule;
-  readonly how: 'chosen' | 'server' | 'host' | 'dialect' | 'model' | 'assumed';
+  readonly how: 'chosen' | 'server' | 'host' | 'dialect' | 'model' | 'request' | 'assumed';
   readonly modelKnown: boolean;
 }
 
@@ -260,7 +262,7 @@ function nameRule(target: RuleTarget, book: RuleBook): { readonly id: string; re
     found(lookUp(servers, target.server), 'server') ??
     found(lookUp(hosts, hostOf(target.url)), 'host') ??
     found(dialects[target.dialect ?? ''] ?? null, 'dialect') ??
-    (hostOf(target.url) === null ? found(lookUp(models, model), 'model') : null) ?? { id: 'vllm', how: 'assumed' }
+    (hostOf(target.url) === null ? (found(lookUp(models, model), 'model') ?? found(dialects[target.api ?? ''] ?? null, 'request')) : null) ?? { id: 'vllm', how: 'assumed' }
   );
 }
 
@@ -273,8 +275,8 @@ function throughUpstream(rule: CacheRule, model: string | null, book: RuleBook):
 }
 
 /**
- * The rule of an endpoint: the one picked by hand, else by detected server, host, dialect, and by the model only when there is no
- * endpoint; vLLM's when nothing tells. OpenAI's follows the model's generation (an unnamed model counts as the newest).
+ * The rule of an endpoint: the one picked by hand, else by detected server, host, dialect, and by the model or the shape of the file's
+ * request only when there is no endpoint; vLLM's when nothing tells. OpenAI's follows the model's generation (an unnamed model counts as the newest).
  */
 export function ruleFor(target: RuleTarget, book: RuleBook): RuleChoice {
   const { id, how } = nameRule(target, book);
@@ -305,8 +307,8 @@ export interface Layout {
   /** Tokens before the first place that differs from an earlier request; `total` when nothing differs. */
   readonly common: number;
   readonly blocks: readonly LayoutBlock[];
-  /** False when the format has no cache markers: the application that sends it may still set one at the end of a message. */
-  readonly markable: boolean;
+  /** True when whoever sends it sets markers by itself where messages end: then the markers in here are not all. */
+  readonly hostMarks?: boolean;
   /** True when one top-level marker asks for an automatic one on the last block. */
   readonly automatic: boolean;
   /** True when only explicit markers count (`prompt_cache_options.mode: "explicit"`). */
@@ -411,12 +413,12 @@ function atMessageEnds(points: Breakpoints, layout: Layout, minimum: number): Om
   return { tokens, bound: 'message-end', why: 'the last message end before the first difference, once an earlier request has ended or set a marker there' };
 }
 
-/** The application that renders a file without markers may set one where a message ends: the best it can do. */
+/** Whoever sends a prompt without markers may set one where a message ends: the best that can be done. */
 function atAssumedMarker(points: Breakpoints, layout: Layout, minimum: number): Omit<Reuse, 'about'> {
   const tokens = Math.max(0, ...layout.blocks.filter((b) => b.endsMessage && b.at <= layout.common).map((b) => b.at));
   if (tokens === 0) return { tokens, bound: 'no-message-end', why: `no message ends before the first difference, so no ${points.marker} marker can stand there` };
   if (tokens < minimum) return { tokens: 0, bound: 'minimum', why: `the last message end before the first difference is at ${count(tokens)}, under the minimum of ${grouped.format(minimum)}` };
-  return { tokens, bound: 'marker-assumed', why: `if your application sets a ${points.marker} marker at the last message end before the first difference` };
+  return { tokens, bound: 'marker-assumed', why: `if whoever sends it sets a ${points.marker} marker at the last message end before the first difference` };
 }
 
 function breakpoints(rule: CacheRule, model: string | null, layout: Layout, points: Breakpoints): Omit<Reuse, 'about'> {
@@ -428,7 +430,7 @@ function breakpoints(rule: CacheRule, model: string | null, layout: Layout, poin
     return implicit.tokens > explicit.tokens || !marked ? implicit : explicit;
   }
   if (points.implicit === 'longest-prefix' && !marked) return longestPrefix(rule, model, layout, points.implicitMinimum ?? minimum);
-  if (!marked && !layout.markable) return atAssumedMarker(points, layout, minimum);
+  if (!marked && layout.hostMarks === true) return atAssumedMarker(points, layout, minimum);
   return explicit;
 }
 

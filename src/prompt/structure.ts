@@ -149,7 +149,9 @@ function lookBack(prompt: Prompt, marks: readonly { readonly piece: Piece }[], r
 }
 
 function sizeFindings(prompt: Prompt, pieces: readonly Piece[], report: PrefixReport, threshold: number): StructureFinding[] {
-  const { common, reuse, end } = report.sameVariant;
+  const { common, end } = report.sameVariant;
+  // Where a format has no markers, the best that the application can do is judged.
+  const reuse = report.assumed ?? report.sameVariant.reuse;
   const minimum = minimumOf(report.rule, report.model);
   const marked = pieces.some((piece) => piece.kind === 'mark');
   const place = pieces.find((piece) => piece.kind === 'mark') ?? end ?? { start: prompt.start, end: prompt.start };
@@ -173,7 +175,7 @@ function missingMarker({ file, prompt, report, minLostTokens }: StructureInput):
   const part = prompt.parts[0];
   const start = part?.start ?? prompt.start;
   const name = report.rule.breakpoints?.marker ?? '';
-  return [finding('no-marker', 'information', { start, end: Math.min(start + 1, prompt.end) }, `${report.rule.name} caches nothing without a ${name} marker. One behind the static block makes up to ${grouped.format(tokens)} tokens reusable.`, tokens)];
+  return [finding('no-marker', 'information', { start, end: Math.min(start + 1, prompt.end) }, report.assumed === null ? `${report.rule.name} caches nothing without a ${name} marker. One behind the static block makes up to ${grouped.format(tokens)} tokens reusable.` : `As this file is sent, ${report.rule.name} caches nothing: it wants a ${name} marker, and a file of this kind has none. If the application that sends it sets one, up to ${grouped.format(tokens)} tokens are reusable.`, tokens)];
 }
 
 function toolFindings(file: PromptFile, prompt: Prompt): StructureFinding[] {

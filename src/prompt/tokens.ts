@@ -188,6 +188,15 @@ export const applyTemplate = {
   },
 };
 
+/** Tokens of a request as it is sent, counted by its server: chat template, tools and sample values included. */
+export interface SentTokens {
+  readonly total: number;
+  /** Those before the first that differs in a later request of the same prompt; null where there is none or no token ids are told. */
+  readonly common: number | null;
+  /** Those up to the end of each block with a cache marker, in order; null where nobody counted them. */
+  readonly marks: readonly number[] | null;
+}
+
 /** Posts a JSON body to a path of the endpoint's origin and gives the parsed answer; rejects when it fails. */
 export type Post = (path: string, body: unknown) => Promise<unknown>;
 

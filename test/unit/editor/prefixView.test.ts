@@ -91,7 +91,7 @@ describe('what the editor shows of a file', () => {
   });
 
   it('sorts the worst first', () => {
-    const file = (name: string, reusable: number, tokens: number): ScannedFile => ({ path: name, format: 'prompty', tokens, reusable, warnings: 0, severity: null, allStatic: false, about: false, sentence: '' });
+    const file = (name: string, reusable: number, tokens: number): ScannedFile => ({ path: name, format: 'prompty', tokens, reusable, warnings: 0, severity: null, allStatic: false, about: false, sentences: [] });
     const sorted = [file('good', 90, 100), file('small', 0, 10), file('bad', 0, 1000), file('empty', 0, 0)].sort(worstFirst);
     assert.deepEqual(sorted.map((one) => one.path), ['bad', 'small', 'good', 'empty']);
     const scanned = scannedFile(analysed(clock, 'a.prompty'));

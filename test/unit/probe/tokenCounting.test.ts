@@ -5,7 +5,7 @@ import { tokenEndpoints, type TokenEndpoint } from '../../../src/prompt/tokens';
 
 const access = (): EndpointAccess => ({ endpoint: endpointFromUrl('http://127.0.0.1:9/v1'), key: null, network: { ...defaultNetwork, proxy: 'none' }, recorderScript: '', memory: createMemory() });
 const detected = (server: string, model = 'tiny'): Detection => ({ api: 'openai-chat', server, version: null, models: [model], maxModelLen: null, metricsUrl: null, evidence: [], needsKey: false, unreachable: null });
-const wanted = (...texts: string[]): WantedCounts => ({ texts, prompt: null, hosted: false });
+const wanted = (...texts: string[]): WantedCounts => ({ texts, requests: [], hosted: false });
 const never = () => new AbortController().signal;
 
 /** An endpoint whose tokens are its characters; everything it is asked is written down. */
@@ -25,7 +25,7 @@ function characters(more: { readonly endpoint?: TokenEndpoint | null; readonly m
       model: more.model ?? 'tiny',
       endpoint: more.endpoint === undefined ? tokenEndpoints.vllm : more.endpoint,
       count: more.count ?? ((texts) => (asked.push(...texts), Promise.resolve(new Map(texts.map((text) => [text, text.length]))))),
-      sent: (prompt) => (asked.push('sent'), Promise.resolve(100 + prompt.messages.length)),
+      sent: ({ prompt, later }) => (asked.push('sent'), Promise.resolve({ total: 100 + prompt.messages.length, common: later === null ? null : 7, marks: null })),
       rendered: () => (asked.push('rendered'), Promise.resolve('<|start|>x')),
       close: () => ((open -= 1), Promise.resolve()),
     };
@@ -48,7 +48,7 @@ describe('the desk of counts', () => {
     const desk = createTokenDesk({ open: opening, now: () => 0 });
     const at = access();
     at.memory.detected(at.endpoint.url, detected('vllm'));
-    assert.deepEqual(await desk.count(at, wanted('one', 'three'), never()), { tokens: [['one', 3], ['three', 5]], sent: null, rendered: '<|start|>x', by: 'vllm /tokenize' });
+    assert.deepEqual(await desk.count(at, wanted('one', 'three'), never()), { tokens: [['one', 3], ['three', 5]], sent: [], rendered: '<|start|>x', by: 'vllm /tokenize' });
     assert.deepEqual((await desk.count(at, wanted('three', 'fifteen'), never()))?.tokens, [['three', 5], ['fifteen', 7]]);
     assert.deepEqual((await desk.count(at, wanted('fifteen', 'one'), never()))?.tokens, [['fifteen', 7], ['one', 3]]);
     assert.deepEqual(asked, ['open', 'one', 'three', 'rendered', 'open', 'fifteen']);
@@ -61,8 +61,9 @@ describe('the desk of counts', () => {
     const at = access();
     at.memory.detected(at.endpoint.url, detected('vllm'));
     const prompt = { messages: [{ role: 'user', text: 'x' } as const], tools: [] };
-    for (let i = 0; i < 2; i += 1) assert.equal((await desk.count(at, { texts: ['x'], prompt, hosted: false }, never()))?.sent, 101);
-    assert.equal(asked.filter((one) => one === 'sent').length, 1);
+    const requests = [{ prompt, later: null }, { prompt, later: prompt }];
+    for (let i = 0; i < 2; i += 1) assert.deepEqual((await desk.count(at, { texts: ['x'], requests, hosted: false }, never()))?.sent, [{ total: 101, common: null, marks: null }, { total: 101, common: 7, marks: null }]);
+    assert.equal(asked.filter((one) => one === 'sent').length, 2, 'each once');
   });
 
   it('asks an endpoint one question at a time', async () => {

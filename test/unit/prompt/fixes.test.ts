@@ -132,7 +132,7 @@ describe('fixes: splitting and marking', () => {
       const before = analysed(text, file, 'anthropic', { format: 'jinja' });
       const fixed = edit(text, fixesOf(before, 'current_time').find((f) => f.kind === 'split'));
       const after = analysed(fixed, file, 'anthropic', { format: 'jinja' });
-      assert.deepEqual([before.report.reuse.tokens, after.report.reuse.tokens, after.file.problems], [0, 2000, []], `${file}\n${fixed}`);
+      assert.deepEqual([before.report.withMarker, after.report.withMarker, after.file.problems], [0, 2000, []], `${file}\n${fixed}`);
     }
   });
   it('not under a rule that reuses inside messages', () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { analysePrefix, lossOf, placeSentence, scopesSentence, textsToCount, type PrefixOptions, type PrefixReport } from '../../../src/prompt/prefix';
+import { percentOf } from '../../../src/prompt/percent';
 import { loadRules } from '../../../src/prompt/rules';
 import { applyEdits, markerFixes } from '../../../src/prompt/fixes';
 import { bytesCounter } from '../../../src/prompt/tokens';
@@ -62,7 +63,7 @@ describe('prefix: nothing changes', () => {
     const report = analyse(build([{ role: 'system', text: `${words(100)} {{tone:unknown}} ${words(60)}` }]));
     assert.equal(report.end, null);
     assert.deepEqual(report.whileKept, ['tone']);
-    assert.equal(report.sentence, 'Cache: up to about 144 of 160 tokens (90 %) on vLLM · while tone keeps its value');
+    assert.equal(report.sentence, 'Cache: up to about 144 of 160 tokens (90 %) on vLLM · while `tone` keeps its value');
   });
 });
 
@@ -73,21 +74,31 @@ describe('prefix: nothing changes, but the rule wants a marker or a minimum', ()
   const rows: readonly (readonly [string, string, string, string])[] = [
     ['r.json', 'anthropic', request(1500), '1,550 tokens, all static, but nothing is cached on Anthropic without a cache_control marker: add one (up to 1,500 tokens)'],
     ['r.json', 'anthropic', request(500), '550 tokens, all static, but under the minimum of about 1,024 on Anthropic: not cached'],
-    ['r.json', 'anthropic', marked(1500, 50), '1,550 tokens, all static'],
+    ['r.json', 'anthropic', marked(1500, 50), '1,550 tokens, all static · up to 1,500 cached on Anthropic'],
     ['r.json', 'anthropic', marked(500, 50), '550 tokens, all static, but not cached on Anthropic: the cache_control marker comes before the minimum of 1,024 tokens'],
-    ['r.json', 'anthropic', request(1500, { cache_control: { type: 'ephemeral' } }), '1,550 tokens, all static'],
+    ['r.json', 'anthropic', request(1500, { cache_control: { type: 'ephemeral' } }), '1,550 tokens, all static · up to 1,550 cached on Anthropic'],
     ['r.json', 'bedrock', request(1500), '1,550 tokens, all static, but nothing is cached on AWS Bedrock without a cachePoint marker: add one (up to 1,500 tokens)'],
     ['r.json', 'qwen', request(1500), '1,550 tokens, all static'],
     ['r.json', 'openai', request(500), '550 tokens, all static, but under the minimum of 1,024 on OpenAI (before GPT-5.6): not cached'],
     ['r.json', 'vllm', request(1500), '1,550 tokens, all static'],
     ['f.baml', 'anthropic', baml, '1,502 tokens, all static, but nothing is cached on Anthropic without a cache_control marker: add one (up to 1,500 tokens)'],
-    ['a.prompty', 'anthropic', `---\nname: x\n---\nsystem:\n${words(1500)}\n`, '1,500 tokens, all static, but cached on Anthropic only if your application sets a cache_control marker'],
-    ['a.txt', 'anthropic', words(1500), '1,500 tokens, all static, but cached on Anthropic only if your application sets a cache_control marker'],
+    ['a.prompty', 'anthropic', `---\nname: x\n---\nsystem:\n${words(1500)}\n`, '1,500 tokens, all static, but nothing is cached on Anthropic without a cache_control marker: up to 1,500 tokens if the application that sends it sets one'],
+    ['a.txt', 'anthropic', words(1500), '1,500 tokens, all static, but nothing is cached on Anthropic without a cache_control marker: up to 1,500 tokens if the application that sends it sets one'],
     ['a.txt', 'anthropic', words(500), '500 tokens, all static'],
     ['SKILL.md', 'anthropic', words(1500), '1,500 tokens, all static'],
     ['CLAUDE.md', 'anthropic', words(100), '100 tokens, all static'],
   ];
   for (const [file, id, text, sentence] of rows) it(`${file} on ${id}: ${sentence}`, () => assert.equal(analysed(text, file, id, { model: null }).report.sentence, sentence));
+
+  it('a template says what its application could do about it, or why a marker would not help', () => {
+    const template = (system: string) => `---\nname: x\n---\nsystem:\n${system}\nuser:\n{{question}}\n`;
+    const of = (text: string, name: string) => analysed(text, name, 'anthropic', { model: null }).report;
+    const report = of(template(words(1500)), 'a.prompty');
+    assert.equal(report.sentence, 'Cache: nothing of about 1,500 tokens + hidden tokens on Anthropic · ends at line 7: {{question}} · no cache_control marker, so nothing is cached (up to 1,500 if the application that sends it sets one)');
+    assert.deepEqual([report.reuse.tokens, report.common], [0, 1500]);
+    assert.match(of(template(words(900)), 'a.prompty').sentence, /· the last message end before the first difference is at 900 tokens, under the minimum of 1,024$/);
+    assert.match(of(`${words(1500)} {{ question }}`, 'x_prompt.jinja').sentence, /· no message ends before the first difference, so no cache_control marker can stand there$/);
+  });
 
   it('the same in a template whose marker is missing says what one would give', () => {
     const text = baml.replace('F()', 'F(question: string)').replace('Go on.', '{{ question }}');
@@ -101,6 +112,47 @@ describe('prefix: nothing changes, but the rule wants a marker or a minimum', ()
       const after = analysed(applyEdits(text, fix.edits), file, id, { model: null });
       assert.deepEqual([after.report.sameVariant.reuse.tokens, after.report.uncached], [before.report.withMarker, null]);
     }
+  });
+});
+
+describe('prefix: a request as its server counted it', () => {
+  const changing = `---\nname: x\n---\nsystem:\n${words(400)}\nuser:\n{{question}}\n`;
+  it('its tokens are the numbers, up to the place that changes', () => {
+    const { report } = analysed(changing, 'a.prompty', 'vllm', { sent: { total: 430, common: 417, marks: null } });
+    assert.equal(report.sentence, 'Cache: up to 416 of 430 tokens (97 %) on vLLM · ends at line 7: {{question}}');
+    assert.deepEqual([report.total, report.common, report.reuse.tokens, report.qualifiers.textTokens], [430, 417, 416, 400]);
+  });
+  it('without token ids the text is scaled, and never more than was sent', () => {
+    const { report } = analysed(changing, 'a.prompty', 'llamacpp', { sent: { total: 430, common: null, marks: null } });
+    assert.ok(report.common >= 400 && report.common <= 430 && report.reuse.tokens <= report.common, String(report.common));
+  });
+  it('of a prompt in which nothing changes all is common', () => {
+    const { report } = analysed(`---\nname: x\n---\nsystem:\n${words(400)}\n`, 'a.prompty', 'vllm', { sent: { total: 417, common: null, marks: null } });
+    assert.equal(report.sentence, '400 tokens + 17 hidden, all static');
+    assert.deepEqual([report.total, report.reuse.tokens], [417, 416]);
+  });
+  it('tools that the server writes shorter than the file are not added up', () => {
+    const body = JSON.stringify({ model: 'llama', tools: [{ type: 'function', function: { name: 'find', description: words(900), parameters: {} } }], messages: [{ role: 'user', content: words(300) }] });
+    const guessed = analysed(body, 'r.json', 'vllm').report;
+    assert.match(guessed.sentence, /^about 1,2\d\d tokens, all static$/, 'nobody knows how a server writes them');
+    assert.equal(analysed(body, 'r.json', 'vllm', { sent: { total: 1190, common: null, marks: null } }).report.sentence, '1,190 tokens, all static');
+  });
+  it('markers are where the provider counted them', () => {
+    const body = JSON.stringify({ model: 'claude-sonnet-5', system: [{ type: 'text', text: words(1015), cache_control: { type: 'ephemeral' } }], messages: [{ role: 'user', content: words(20) }] });
+    const of = (more: object) => analysed(body, 'r.json', 'anthropic', more).report;
+    assert.match(of({}).sentence, /under the minimum|before the minimum/);
+    const { sentence, reuse, common } = of({ sent: { total: 1052, common: null, marks: [1030] } });
+    assert.equal(sentence, '1,035 tokens + 17 hidden, all static · up to 1,030 cached on Anthropic');
+    assert.deepEqual([reuse.tokens, common], [1030, 1052]);
+  });
+  it('is never more than it was, whatever a server says', () => {
+    const counts = fc.nat({ max: 3000 });
+    fc.assert(
+      fc.property(counts, fc.option(counts), fc.constantFrom('vllm', 'llamacpp', 'openai-5.6', 'deepseek', 'anthropic'), (total, common, id) => {
+        const { report } = analysed(changing, 'a.prompty', id, { sent: { total, common, marks: null } });
+        for (const one of [report, report.sameVariant, ...Object.values(report.scopes)]) assert.ok(one.reuse.tokens >= 0 && one.reuse.tokens <= one.common && one.common <= one.total, JSON.stringify([one.total, one.common, one.reuse]));
+      }),
+    );
   });
 });
 
@@ -162,7 +214,9 @@ describe('prefix: rules of each family on the same prompt', () => {
     assert.match(analyse(oneMessage, { id: 'openai-5.6' }).sentence, /^Cache: nothing of 5,001 tokens \+ hidden tokens on OpenAI \(GPT-5\.6 and later\) · ends at line 1: \{\{question:request\}\} · no message ends before the first difference/);
   });
   it('the same block as a message of its own', () => {
-    assert.deepEqual(['vllm', 'sglang', 'openai', 'openai-5.6', 'anthropic', 'deepseek'].map((id) => tokens(split, id)), [4992, 5000, 4992, 5000, 5000, 4992]);
+    assert.deepEqual(['vllm', 'sglang', 'openai', 'openai-5.6', 'anthropic', 'deepseek'].map((id) => tokens(split, id)), [4992, 5000, 4992, 5000, 0, 4992]);
+    assert.equal(analyse(split, { id: 'anthropic' }).withMarker, 5000, 'no template writes a marker, but the application that sends it may');
+    assert.equal(tokens(split, 'anthropic', { format: 'claude-markdown' }), 5000, 'an assistant sets its markers by itself');
   });
   it('markers count where the format has them', () => {
     const marked = build([{ role: 'system', text: `${words(2000)}[mark]` }, { role: 'user', text: `${words(100)} {{question:request}}` }]);
@@ -188,6 +242,10 @@ describe('prefix: rules of each family on the same prompt', () => {
 });
 
 describe('prefix: costs and words', () => {
+  it('never rounds to all or to nothing', () => {
+    assert.deepEqual([[912, 913], [913, 913], [1, 5000], [0, 5000], [0, 0], [500, 1000]].map(([part = 0, whole = 0]) => percentOf(part, whole)), ['99 %', '100 %', '<1 %', '0 %', '100 %', '50 %']);
+  });
+
   const place = analyse(build([{ role: 'system', text: `{{current_time:minute}} ${words(880)}` }])).places[0];
   it('ms from the prefill rate, money from the price', () => {
     assert.ok(place);

@@ -10,7 +10,7 @@ const rule = (id: string): CacheRule => {
 };
 const block = (at: number, role: LayoutBlock['role'], more: Partial<LayoutBlock> = {}): LayoutBlock => ({ at, role, slot: role === 'system' ? 'system' : 'messages', endsMessage: true, marker: null, ...more });
 const marker = { ttl: null };
-const layout = (common: number, blocks: readonly LayoutBlock[], more: Partial<Layout> = {}): Layout => ({ total: blocks.at(-1)?.at ?? 0, common, blocks, markable: false, automatic: false, ...more });
+const layout = (common: number, blocks: readonly LayoutBlock[], more: Partial<Layout> = {}): Layout => ({ total: blocks.at(-1)?.at ?? 0, common, blocks, automatic: false, ...more });
 const tokens = (id: string, l: Layout, model: string | null = null) => reusable(rule(id), model, l).tokens;
 const one = (common: number, total: number, more: Partial<Layout> = {}) => layout(common, [block(total, 'user')], more);
 
@@ -86,7 +86,7 @@ describe('cache rules: breakpoints', () => {
   });
   it('GPT-5.6 with explicit markers only ignores message ends', () => {
     const blocks = [block(9000, 'system'), block(9200, 'user')];
-    assert.equal(tokens('openai-5.6', layout(9100, blocks, { explicitOnly: true, markable: true })), 0);
+    assert.equal(tokens('openai-5.6', layout(9100, blocks, { explicitOnly: true })), 0);
   });
   it('GPT-5.6 finds what the earlier request wrote, and only that', () => {
     const blocks = [block(9000, 'system'), block(9200, 'user')];
@@ -105,47 +105,48 @@ describe('cache rules: breakpoints', () => {
   });
 
   it('Anthropic caches nothing without a marker where the format has markers', () => {
-    const reuse = reusable(rule('anthropic'), 'claude-sonnet-4-5', layout(5000, [block(5000, 'system'), block(5200, 'user')], { markable: true }));
+    const reuse = reusable(rule('anthropic'), 'claude-sonnet-4-5', layout(5000, [block(5000, 'system'), block(5200, 'user')]));
     assert.deepEqual([reuse.tokens, reuse.bound], [0, 'no-marker']);
   });
   it('Anthropic reuses up to the last marker before the difference', () => {
     const blocks = [block(2000, 'system', { endsMessage: false, marker }), block(5000, 'system', { marker }), block(5200, 'user', { marker })];
-    assert.equal(tokens('anthropic', layout(5100, blocks, { markable: true }), 'claude-sonnet-4-5'), 5000);
-    assert.equal(tokens('anthropic', layout(4999, blocks, { markable: true }), 'claude-sonnet-4-5'), 2000);
-    assert.equal(tokens('anthropic', layout(5200, blocks, { markable: true }), 'claude-sonnet-4-5'), 5200);
+    assert.equal(tokens('anthropic', layout(5100, blocks), 'claude-sonnet-4-5'), 5000);
+    assert.equal(tokens('anthropic', layout(4999, blocks), 'claude-sonnet-4-5'), 2000);
+    assert.equal(tokens('anthropic', layout(5200, blocks), 'claude-sonnet-4-5'), 5200);
   });
   it('Anthropic drops a marker under the minimum of the model', () => {
     const blocks = [block(2000, 'system', { marker }), block(5200, 'user')];
-    const of = (model: string) => reusable(rule('anthropic'), model, layout(5000, blocks, { markable: true }));
+    const of = (model: string) => reusable(rule('anthropic'), model, layout(5000, blocks));
     assert.equal(of('claude-opus-4-8').tokens, 2000);
     assert.deepEqual([of('claude-haiku-4-5-20251001').tokens, of('claude-haiku-4-5-20251001').bound], [0, 'minimum']);
   });
   it('Anthropic refuses a fifth marker', () => {
     const blocks = [1, 2, 3, 4, 5].map((n) => block(2000 * n, 'user', { marker }));
-    assert.equal(reusable(rule('anthropic'), 'claude-sonnet-5', layout(9000, blocks, { markable: true })).bound, 'too-many-markers');
+    assert.equal(reusable(rule('anthropic'), 'claude-sonnet-5', layout(9000, blocks)).bound, 'too-many-markers');
   });
   it('Anthropic looks back 20 blocks from a marker, the marked one counted', () => {
     const conversation = (added: number) => {
       const blocks = Array.from({ length: 3 + added }, (_, i) => block(2000 + 100 * i, i % 2 === 0 ? 'user' : 'assistant'));
       const last = blocks.length - 1;
-      return layout(2200, blocks.map((b, i) => (i === last ? { ...b, marker } : b)), { markable: true, written: [2200] });
+      return layout(2200, blocks.map((b, i) => (i === last ? { ...b, marker } : b)), { written: [2200] });
     };
     assert.equal(tokens('anthropic', conversation(19), 'claude-sonnet-5'), 2200);
     assert.equal(tokens('anthropic', conversation(20), 'claude-sonnet-5'), 0);
   });
   it('Anthropic with one automatic marker reuses the turn before', () => {
     const blocks = [block(2000, 'system'), block(2100, 'user'), block(2200, 'assistant'), block(2300, 'user')];
-    assert.equal(tokens('anthropic', layout(2190, blocks, { markable: true, automatic: true, written: [2100] }), 'claude-sonnet-5'), 2100);
+    assert.equal(tokens('anthropic', layout(2190, blocks, { automatic: true, written: [2100] }), 'claude-sonnet-5'), 2100);
   });
-  it('Anthropic for a template without markers assumes one at the last message end', () => {
-    const reuse = reusable(rule('anthropic'), 'claude-sonnet-5', layout(5100, [block(5000, 'system'), block(5200, 'user')]));
-    assert.deepEqual([reuse.tokens, reuse.bound], [5000, 'marker-assumed']);
-    assert.equal(tokens('anthropic', layout(5100, [block(5200, 'user')]), 'claude-sonnet-5'), 0);
+  it('Anthropic assumes a marker at the last message end only where the host sets it by itself', () => {
+    const of = (hostMarks: boolean) => reusable(rule('anthropic'), 'claude-sonnet-5', layout(5100, [block(5000, 'system'), block(5200, 'user')], { hostMarks }));
+    assert.deepEqual([of(true).tokens, of(true).bound], [5000, 'marker-assumed']);
+    assert.deepEqual([of(false).tokens, of(false).bound], [0, 'no-marker']);
+    assert.equal(tokens('anthropic', layout(5100, [block(5200, 'user')], { hostMarks: true }), 'claude-sonnet-5'), 0);
   });
   it('Bedrock has its own minimums', () => {
     const blocks = [block(1010, 'system', { marker }), block(5200, 'user')];
-    assert.equal(tokens('bedrock', layout(5000, blocks, { markable: true }), 'amazon.nova-pro-v1:0'), 1010);
-    assert.equal(tokens('bedrock', layout(5000, blocks, { markable: true }), 'us.anthropic.claude-sonnet-4-5-20250929-v1:0'), 0);
+    assert.equal(tokens('bedrock', layout(5000, blocks), 'amazon.nova-pro-v1:0'), 1010);
+    assert.equal(tokens('bedrock', layout(5000, blocks), 'us.anthropic.claude-sonnet-4-5-20250929-v1:0'), 0);
   });
   it('Qwen is implicit from 256 on without a marker, explicit with one, never both', () => {
     assert.equal(tokens('qwen', one(300, 4000)), 300);
@@ -175,14 +176,14 @@ describe('cache rules: properties', () => {
     .record({
       sizes: fc.array(fc.record({ size: fc.integer({ min: 0, max: 3000 }), role: fc.constantFrom('system', 'user', 'assistant', 'tool'), ends: fc.boolean(), marked: fc.boolean() }), { minLength: 1, maxLength: 30 }),
       share: fc.double({ min: 0, max: 1, noNaN: true }),
-      markable: fc.boolean(),
+      hostMarks: fc.boolean(),
       automatic: fc.boolean(),
       earlier: fc.integer({ min: 0, max: 3 }),
     })
-    .map(({ sizes, share, markable, automatic, earlier }): Layout => {
+    .map(({ sizes, share, hostMarks, automatic, earlier }): Layout => {
       let at = 0;
       const blocks = sizes.map((s, i) => block((at += s.size), s.role as LayoutBlock['role'], { endsMessage: s.ends || i === sizes.length - 1, marker: s.marked ? marker : null }));
-      return { total: at, common: Math.floor(at * share), blocks, markable, automatic, earlier };
+      return { total: at, common: Math.floor(at * share), blocks, hostMarks, automatic, earlier };
     });
   it('reusable ≤ common ≤ total, for every rule', () => {
     fc.assert(

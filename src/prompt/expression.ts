@@ -39,7 +39,19 @@ function tokenize(source: string): Token[] {
     else if (/[\p{L}_$@]/u.test(c)) tokens.push({ type: 'name', text });
     else tokens.push({ type: 'op', text });
   }
-  return tokens;
+  return withoutDeepest(tokens);
+}
+
+/** Brackets inside brackets beyond this are left out, what stands in them is not: the reader goes down one call a bracket. */
+const deepest = 64;
+
+function withoutDeepest(tokens: Token[]): Token[] {
+  let depth = 0;
+  return tokens.filter(({ type, text }) => {
+    if (type !== 'op') return true;
+    if (text === '(' || text === '[' || text === '{') return (depth += 1) <= deepest;
+    return (text !== ')' && text !== ']' && text !== '}') || depth === 0 || (depth -= 1) < deepest;
+  });
 }
 
 function unquote(text: string): string {

@@ -6,7 +6,7 @@ import { roleOf } from './jinja';
 import { folderOf, joinPath, templateContext, type ReadFile } from './template';
 import { frontMatter, list, readYaml, record } from './yaml';
 
-const roleLine = /^[ \t]*#?[ \t]*(system|user|assistant|developer|function|tool)[ \t]*(?:\[[^\]\n]*\])?[ \t]*:[ \t]*(?:\r?\n|$)/gim;
+const roleLine = /^(?:[ \t]*#)?[ \t]*(system|user|assistant|developer|function|tool)[ \t]*(?:\[[^\]\n]*\])?[ \t]*:[ \t]*(?:\r?\n|$)/gim;
 
 /** Parses a Prompty file. */
 export function parsePrompty(input: FormatInput): ParsedFormat {

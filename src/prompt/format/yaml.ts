@@ -1,5 +1,5 @@
 /** YAML with places: parses a region of a file and gives the text of scalars with the offset of each character. */
-import { isMap, isScalar, isSeq, parseDocument, type Node, type Scalar } from 'yaml';
+import { isMap, isScalar, isSeq, Lexer, parseDocument, type Node, type Scalar } from 'yaml';
 import { alignValue, decodeString, type Located } from '../located';
 import type { Problem } from '../prompt';
 
@@ -26,6 +26,11 @@ export function readYaml(source: string, start = 0, end = source.length): YamlRe
 
 function parseRegion(source: string, start: number, end: number): YamlRegion {
   const text = source.slice(start, end);
+  const deep = tooDeep(text);
+  if (deep >= 0) {
+    const at = start + deep;
+    return { data: null, root: null, problems: [{ start: at, end: Math.min(at + 1, end), message: `YAML: more than ${String(deepest)} collections stand inside each other here, so this is read as text.` }], source, base: start };
+  }
   try {
     const document = parseDocument(text, { logLevel: 'silent', strict: false, uniqueKeys: false, prettyErrors: false });
     const problems = document.errors.map((e) => ({ start: start + e.pos[0], end: start + Math.max(e.pos[0] + 1, Math.min(e.pos[1], text.length)), message: `YAML: ${e.message}` }));
@@ -34,6 +39,40 @@ function parseRegion(source: string, start: number, end: number): YamlRegion {
     const message = error instanceof Error ? error.message : String(error);
     return { data: null, root: null, problems: [{ start, end: Math.min(start + 1, source.length), message: `YAML: ${message}` }], source, base: start };
   }
+}
+
+/** Collections inside collections beyond this are not parsed: the parser's time doubles with levels that are left open, and each takes stack. */
+const deepest = 64;
+
+/** Index of the first token that stands inside more than `deepest` collections, or −1; in one pass over the tokens. */
+function tooDeep(text: string): number {
+  const columns: number[] = [];
+  let [at, lineStart, flow] = [0, 0, 0];
+  let opens = true;
+  let scalar = false;
+  for (const token of new Lexer().lex(text)) {
+    const first = token[0] ?? '';
+    if (scalar) scalar = false;
+    else if (first === '\x1f') scalar = true;
+    else if (first === '\x18') flow = 0;
+    else if (token === '{' || token === '[') flow += 1;
+    else if (token === '}' || token === ']') flow = Math.max(0, flow - 1);
+    if (flow === 0 && first !== '\ufeff' && first !== '\x02' && first !== '\x18' && first !== '\x1f' && first !== '#' && !/^[ \t]+$/.test(token)) {
+      if (token.endsWith('\n')) opens = true;
+      else if (opens) {
+        const column = at - lineStart;
+        while ((columns.at(-1) ?? -1) >= column) columns.pop();
+        columns.push(column);
+        opens = token === '-' || token === '?' || token === ':';
+      } else opens = token === ':';
+    }
+    if (columns.length + flow > deepest) return at;
+    if (first === '\x02' || first === '\x18' || first === '\x1f') continue;
+    at += token.length;
+    const newline = token.lastIndexOf('\n');
+    if (newline >= 0) lineStart = at - token.length + newline + 1;
+  }
+  return -1;
 }
 
 /** The node at a path of keys and indices, or null. */

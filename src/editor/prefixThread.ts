@@ -9,7 +9,8 @@ import type { EndpointCounts } from '../probe/index';
 import type { AnalysedFile, CacheRule, EndpointCounter, PromptFile, TokenCounter } from '../prompt/index';
 import { proofPair, ruleArithmetic } from '../prompt/proofPair';
 import { sentRequests } from '../prompt/sentRequests';
-import { globPattern } from '../prompt/globs';
+import { couldBePrompt, largestLook, looksLikePrompt } from '../prompt/looksLikePrompt';
+import { promptPaths } from '../prompt/promptPaths';
 import { editOutcome, editWords } from './prefixEditCost';
 import type { FromThread, JudgeBy, PrefixAnswers, PrefixQuestion, ScannedFile, SideBySide, SourceText, ToThread } from './prefixMessages';
 import { renderables, renderedSides } from './prefixRenders';
@@ -295,7 +296,7 @@ function lineOf(text: string, offset: number): number {
 const breathe = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 async function scan(prompt: PromptPart, id: number, { roots, globs, most, judge }: Question<'scan'>): Promise<PrefixAnswers['scan']> {
-  const patterns = globs.map(globPattern);
+  const named = promptPaths(globs);
   let found = 0;
   let batch: ScannedFile[] = [];
   const flush = () => {
@@ -305,7 +306,7 @@ async function scan(prompt: PromptPart, id: number, { roots, globs, most, judge 
   for (const root of roots) {
     for (const file of filesBelow(root)) {
       if (cancelled.delete(id)) return { found, complete: false };
-      if (!patterns.some((pattern) => pattern.test(file.replaceAll(path.sep, '/')))) continue;
+      if (!named(file) && !(await isFoundByContent(file))) continue;
       const row = await scanOne(prompt, file, root, judge);
       await breathe();
       if (row === null) continue;
@@ -320,6 +321,18 @@ async function scan(prompt: PromptPart, id: number, { roots, globs, most, judge 
   }
   flush();
   return { found, complete: true };
+}
+
+/** Request bodies and templates, whatever their name; what else holds a prompt is listed by its name only. */
+async function isFoundByContent(file: string): Promise<boolean> {
+  const could = couldBePrompt(file);
+  if (could !== 'request' && could !== 'template') return false;
+  await breathe();
+  try {
+    return statSync(file).size <= largestLook && looksLikePrompt(readFileSync(file, 'utf8'), file) !== null;
+  } catch {
+    return false;
+  }
 }
 
 async function scanOne(prompt: PromptPart, file: string, root: string, judge: JudgeBy): Promise<ScannedFile | null> {

@@ -1,4 +1,6 @@
 import * as vscode from 'vscode';
+import { couldBePrompt, largestLook, looksLikePrompt } from '../prompt/looksLikePrompt';
+import { promptPaths } from '../prompt/promptPaths';
 import { commandIds } from './manifest';
 import { hashOf, since, type PromptResults } from './promptResults';
 import type { Runs } from './runs';
@@ -27,7 +29,7 @@ export function createPromptLenses(parts: { readonly settings: () => Settings; r
   function probeLens(document: vscode.TextDocument): vscode.Command {
     const run = parts.runs.current;
     if (run?.request.source?.uri === document.uri.toString()) {
-      return { title: vscode.l10n.t('$(debug-stop) Stop · {0}/{1}', run.done, run.total), command: commandIds.stop };
+      return { title: vscode.l10n.t('$(debug-stop) Stop · {0}/{1}', run.done, run.total) + (run.wait === null ? '' : ` · ${vscode.l10n.t('waits {0} s', Math.round(run.wait.whole / 1000))}`), command: commandIds.stop };
     }
     return { title: vscode.l10n.t('$(play) Probe'), command: commandIds.probePrompt, arguments: [document.uri] };
   }
@@ -50,7 +52,7 @@ export function createPromptLenses(parts: { readonly settings: () => Settings; r
   const registration = vscode.languages.registerCodeLensProvider([{ scheme: 'file' }, { scheme: 'untitled' }, { scheme: 'vscode-remote' }, { scheme: 'vscode-vfs' }], provider);
   let shown = '';
   const following = parts.runs.onChange(({ type, run }) => {
-    const now = `${type === 'live' ? '' : type} ${run?.done ?? ''}`;
+    const now = `${type === 'live' ? '' : type} ${run?.done ?? ''} ${run?.total ?? ''} ${run?.wait?.whole ?? ''}`;
     if (now === shown) return;
     shown = now;
     changed.fire();
@@ -66,7 +68,26 @@ export function createPromptLenses(parts: { readonly settings: () => Settings; r
   };
 }
 
-/** Whether a document is one of `firstToken.promptFiles`. */
-export function isPromptFile(document: vscode.TextDocument, settings: Settings): boolean {
-  return vscode.languages.match(settings.promptFiles.map((pattern) => ({ pattern })), document) > 0;
+let named: { readonly globs: readonly string[]; readonly matches: (path: string) => boolean } | null = null;
+const looked = new WeakMap<vscode.TextDocument, { readonly version: number; readonly holds: boolean }>();
+/** Above that, a file without a prompt is not looked into at each edit, only as it was opened. */
+const largestEdited = 200_000;
+
+/** Whether a document is one of `firstToken.promptFiles`, or holds a prompt by its content. Code may still turn out to hold none. */
+export function isPromptFile(document: vscode.TextDocument, { promptFiles }: Pick<Settings, 'promptFiles'>): boolean {
+  if (named?.globs !== promptFiles) named = { globs: promptFiles, matches: promptPaths(promptFiles) };
+  const { uri } = document;
+  const path = uri.scheme === 'file' ? uri.fsPath : uri.path;
+  return named.matches(path) || (couldBePrompt(path) !== null && holdsPrompt(document, path));
+}
+
+function holdsPrompt(document: vscode.TextDocument, path: string): boolean {
+  const { version } = document;
+  const before = looked.get(document);
+  // What was a prompt once is followed while it is half-typed.
+  if (before && (before.holds || before.version === version)) return before.holds;
+  const length = document.offsetAt(new vscode.Position(document.lineCount, 0));
+  const holds = length <= (before ? largestEdited : largestLook) && looksLikePrompt(document.getText(), path) !== null;
+  looked.set(document, { version, holds });
+  return holds;
 }

@@ -13,6 +13,7 @@ import type { ReadFile } from './format/template';
 import { frontMatter, list, readYaml, record } from './format/yaml';
 import { parseGithubModels, parseLangchain, readSettings, parseSemanticKernelText, parseSemanticKernelYaml } from './format/yamlPrompts';
 import { findPragmas } from './pragma';
+export { isPromptPath } from './promptPaths';
 import type { FormatId, PromptFile } from './prompt';
 
 /** Files above this many UTF-16 units are not analysed. */
@@ -313,17 +314,4 @@ function plain(input: FormatInput): Parser {
   if (language !== null) return (i) => parseTemplateFile(i, language);
   if (looksExpanded(input)) return parseLooseTemplate;
   return (i) => parseLiteral(i, 'text', 'nobody: plain text, sent as it stands');
-}
-
-/** True when a file is a prompt file by its path alone, as far as conventions tell: what a search through a folder should pick up. */
-export function isPromptPath(path: string): boolean {
-  const clean = path.replace(/\\/g, '/').toLowerCase();
-  const name = clean.slice(clean.lastIndexOf('/') + 1);
-  if (/\.(?:prompty|poml|baml|prompt)$|^skprompt\.txt$|^promptfooconfig[\w.-]*\.(?:ya?ml|json)$|\.prompt\.(?:ya?ml|json|md|txt)$/.test(name)) return true;
-  if (/\.(?:instructions|agent|chatmode)\.md$|^(?:skill|claude|agents|copilot-instructions)\.md$/.test(name)) return true;
-  if (/\/\.claude\/(?:commands|skills|agents)\/.*\.md$/.test(clean)) return true;
-  if (/chat_?template[\w.-]*\.jinja2?$|^chat_?template\.j2$/.test(name)) return true;
-  const about = /prompt|system_?message|instruction/.test(name) || /(?:^|\/)[\w.-]*prompts?(?:\/|$)/.test(clean.slice(0, clean.lastIndexOf('/') + 1));
-  if (!about) return false;
-  return /\.(?:j2|jinja2?|hbs|handlebars|mustache|liquid|njk|txt|md|ya?ml|json|jsonl|py|[cm]?[jt]s)$/.test(name) && !/\.(?:test|spec|d)\.[cm]?[jt]sx?$|^test_|^(?:package|tsconfig)[\w.-]*\.json$|^readme/.test(name);
 }

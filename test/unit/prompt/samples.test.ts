@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { isPromptPath, parsePromptFile, useRequestReader } from '../../../src/prompt/parse';
+import { parsePromptFile, useRequestReader } from '../../../src/prompt/parse';
 import { requestPrompt } from '../../../src/prompt/requestPrompt';
 import { renderFile, renderForProbe, sampleInputs } from '../../../src/prompt/samples';
 
@@ -55,10 +55,6 @@ describe('prompt/samples: rendering a file for a probe', () => {
 });
 
 describe('prompt/parse: file names', () => {
-  it('knows prompt files by convention', () => {
-    for (const path of ['a.prompty', 'x/a.prompt', 'a.prompt.yml', 'a.prompt.md', 'b/skprompt.txt', 'AGENTS.md', '.github/copilot-instructions.md', 'x/.claude/commands/go.md', 'chat_template.jinja', 'prompts/system.txt', 'src/prompts.py', 'system_prompt.j2', 'a.poml', 'a.baml', 'promptfooconfig.yaml']) assert.ok(isPromptPath(path), path);
-    for (const path of ['README.md', 'src/index.ts', 'package.json', 'prompts/README.md', 'templates/page.hbs', 'a.txt', 'src/prompt.test.ts', 'notes.md', 'data.jsonl']) assert.ok(!isPromptPath(path), path);
-  });
 });
 
 describe('prompt/samples: placeholders where nobody expands them', () => {

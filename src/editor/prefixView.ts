@@ -81,7 +81,7 @@ function promptView(prompt: PromptPart, { file }: AnalysedFile, { index, report 
     end: source?.end ?? 0,
     sentence: concerns ? `${report.sentence} · ${hidden}` : report.sentence,
     allStatic: quiet,
-    provable: !quiet || (selected && !instructions),
+    provable: !quiet || reuse.bound === 'marker' || (selected && !instructions),
     total,
     reusable: reuse.tokens,
     ends: end === null ? null : { start: end.start, end: end.end, line: end.line },

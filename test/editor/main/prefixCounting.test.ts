@@ -26,7 +26,7 @@ function countingServer(answers: { broken?: boolean; provider?: boolean } = {}) 
       asked.push({ path: url, text, whole: prompt === undefined });
       if (answers.broken === true) return reply({ error: 'no' }, 500);
       if (url === '/v1/messages/count_tokens') return reply({ input_tokens: text.length + 7 });
-      if (url === '/tokenize') return reply({ count: text.length, tokens: Array.from({ length: text.length + (prompt === undefined ? 10 : 0) }, (_, i) => i) });
+      if (url === '/tokenize') return reply({ count: text.length, tokens: [...Array.from({ length: prompt === undefined ? 10 : 0 }, () => 1), ...Array.from({ length: text.length }, (_, i) => text.charCodeAt(i))] });
       return reply({ prompt: '<|start|>' });
     });
   });
@@ -91,8 +91,8 @@ describe('tokens counted by the endpoint', () => {
     await use();
     const view = await counted(document);
     assert.equal(view.exact, true);
-    assert.match(view.prompts[0]!.sentence, /^Cache: up to [\d,]+ of [\d,]+ tokens \(\d+ %\) \+ \d+ hidden on vLLM · ends at line 3\d/);
-    assert.match(view.prompts[0]!.details.join('\n'), /Tokens: counted by the endpoint \(vllm \/tokenize\)\.\nAs it is sent: [\d,]+ tokens, \d+ of them hidden from this file/);
+    assert.match(view.prompts[0]!.sentence, /^Cache: up to [\d,]+ of [\d,]+ tokens \(\d+ %\) on vLLM · ends at line 3\d/);
+    assert.match(view.prompts[0]!.details.join('\n'), /Tokens: counted by the endpoint \(vllm \/tokenize\)\.\nAs it is sent: [\d,]+ tokens, \d+ more than the text of the file/);
     assert.ok(view.prompts[0]!.total > 3 * before.prompts[0]!.total, 'a token a character');
     const { prefix } = await parts();
     const lenses = await prefix.lenses.provider.provideCodeLenses(document, new vscode.CancellationTokenSource().token);

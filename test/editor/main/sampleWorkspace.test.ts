@@ -50,6 +50,6 @@ describe('the sample workspace in the editor', () => {
     assert.equal(fix.kind?.value, vscode.CodeActionKind.QuickFix.value);
     assert.ok(await vscode.workspace.applyEdit(fix.edit));
     const view = await prefix.documents.ready(document);
-    assert.match(view?.prompts[0]?.sentence ?? '', /tokens, all static$/);
+    assert.match(view?.prompts[0]?.sentence ?? '', /tokens, all static · up to 1,042 cached on Anthropic$/);
   });
 });

@@ -62,6 +62,33 @@ describe('what the editor shows of a file', () => {
     assert.match(one('anthropic').sentence, /without a cache_control marker: add one/);
   });
 
+  it('offers a proof of a quiet file that is sent to the selected endpoint as it is, or that marks what is cached', () => {
+    const provable = (text: string, name: string, url: string | null) => viewOf(text, name, judge({ target: { url } })).prompts[0]!;
+    const body = JSON.stringify({ model: 'tiny', messages: [{ role: 'user', content: rules }] });
+    for (const [url, offered] of [['http://127.0.0.1:8000', true], [null, false]] as const) {
+      const one = provable(body, 'r.json', url);
+      assert.deepEqual([one.allStatic, one.provable], [true, offered]);
+      assert.match(one.sentence, /^about [\d,]+ tokens, all static$/);
+      assert.equal(provable(rules, 'AGENTS.md', url).provable, false, 'an assistant sends its instructions in its own way');
+    }
+  });
+
+  it('says where no endpoint is selected that the rule is assumed', () => {
+    assert.equal(viewOf(clock, 'a.prompty').rule.why, 'assumed: no endpoint selected');
+    assert.equal(viewOf(clock, 'a.prompty', judge({ target: { url: 'http://127.0.0.1:8000' } })).rule.why, 'assumed, as no endpoint tells');
+  });
+
+  it('sums the prompts of a file up for the tree, and names each in its tooltip', () => {
+    const line = (name: string, tokens: number) => JSON.stringify({ custom_id: name, body: { model: 'm', messages: [{ role: 'user', content: 'word '.repeat(tokens) }] } });
+    const one = analysed(`${line('a', 100)}\n${line('b', 300)}\n`, 'batch.jsonl');
+    const row = scannedFile(one)!;
+    assert.equal(row.tokens, one.prompts.reduce((sum, { report }) => sum + report.sameVariant.total, 0));
+    assert.deepEqual(row.sentences.map((sentence) => sentence.slice(0, 8)), ['a: about', 'b: about']);
+    const baml = (name: string, body: string) => `function ${name}(question: string) -> string {\n  client C\n  prompt #"\n    ${body}\n  "#\n}\n`;
+    const mixed = scannedFile(analysed(baml('Broken', `{{ question }}\n${rules}`) + baml('Good', `${rules}\n{{ question }}`), 'f.baml'))!;
+    assert.ok(mixed.reusable > 0.4 * mixed.tokens && mixed.reusable < 0.6 * mixed.tokens, `${mixed.reusable} of ${mixed.tokens}`);
+  });
+
   it('shows backticks of a place as they are', () => {
     const hover = viewOf(`---\nargument-hint: x\n---\n!\`git status\`\n${rules}`, '.claude/commands/c.md').hovers[0]!;
     assert.match(hover.lines[0]!, /^\*\*`` !`git status` ``\*\*/);

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { createMemory, defaultNetwork, endpointFromUrl, type Detection, type EndpointAccess, type EndpointTokens } from '../../../src/probe/index';
-import { countingOf, createTokenDesk, type WantedCounts } from '../../../src/probe/tokenCounting';
+import { dialects } from '../../../src/probe/dialect/index';
+import { countingOf, createTokenDesk, endpointTokens, type CountingParts, type WantedCounts } from '../../../src/probe/tokenCounting';
+import type { ChatPrompt } from '../../../src/prompt/prompt';
 import { tokenEndpoints, type TokenEndpoint } from '../../../src/prompt/tokens';
 
 const access = (): EndpointAccess => ({ endpoint: endpointFromUrl('http://127.0.0.1:9/v1'), key: null, network: { ...defaultNetwork, proxy: 'none' }, recorderScript: '', memory: createMemory() });
@@ -39,6 +41,43 @@ describe('how an endpoint counts', () => {
     assert.equal(countingOf({ server: 'ollama', dialect: 'ollama' }), null);
     assert.equal(countingOf({ server: null, dialect: 'openai-chat' }), null);
     assert.equal(countingOf({ server: null, dialect: 'gemini' })?.hosted, true);
+  });
+});
+
+describe('a request as it is sent', () => {
+  const user = (text: string) => ({ messages: [{ role: 'user' as const, text }], tools: [] });
+  const target = (server: string | null, api: 'openai-chat' | 'anthropic') => ({ endpoint: endpointFromUrl('http://127.0.0.1:9/v1'), dialect: dialects[api], model: 'tiny', server }) as unknown as CountingParts['target'];
+  const opened = (parts: Partial<CountingParts> & Pick<CountingParts, 'target'>) => endpointTokens({ post: () => Promise.reject(new Error('not asked')), bodyOf: ({ messages }) => ({ messages: messages.map(({ role, text }) => ({ role, content: text })) }), tokensOf: () => Promise.resolve(null), close: () => Promise.resolve(), ...parts });
+  const letters = ({ messages }: ChatPrompt) => Promise.resolve([1, 1, ...[...(messages[0]?.text ?? '')].map((c) => c.charCodeAt(0)), 2]);
+
+  it('has what a later one shares with it, by the token ids of both', async () => {
+    const tokens = opened({ target: target('vllm', 'openai-chat'), tokensOf: letters });
+    assert.deepEqual(await tokens.sent({ prompt: user('It is ten.'), later: user('It is two.') }), { total: 13, common: 9, marks: null });
+    assert.deepEqual(await tokens.sent({ prompt: user('It is ten.'), later: null }), { total: 13, common: null, marks: null });
+    assert.deepEqual(await tokens.sent({ prompt: user('It'), later: user('It is') }), { total: 5, common: 4, marks: null });
+  });
+
+  it('is not known where ids are told of the messages alone, or of nothing', async () => {
+    const beside = opened({ target: target('vllm', 'anthropic'), tokensOf: letters, bodyOf: () => ({ system: 'x', messages: [] }) });
+    assert.equal(await beside.sent({ prompt: user('x'), later: null }), null);
+    assert.equal(await opened({ target: target('sglang', 'openai-chat') }).sent({ prompt: user('x'), later: null }), null);
+  });
+
+  it('has its markers where the provider counts them', async () => {
+    const asked: unknown[] = [];
+    const lengthOf = (value: unknown): number => (typeof value === 'string' ? value.length : Array.isArray(value) ? value.reduce((sum: number, one) => sum + lengthOf((one as { text?: unknown; content?: unknown }).text ?? (one as { content?: unknown }).content), 0) : 0);
+    const body = { system: [{ type: 'text', text: 'rules'.repeat(10), cache_control: { type: 'ephemeral' } }, { type: 'text', text: 'more' }], messages: [{ role: 'user', content: 'question' }] };
+    const tokens = opened({
+      target: target(null, 'anthropic'),
+      bodyOf: () => body,
+      post: (url, sent) => {
+        asked.push(url);
+        const { system, messages } = sent as { system?: unknown; messages: unknown };
+        return Promise.resolve({ status: 200, text: JSON.stringify({ input_tokens: 7 + lengthOf(system) + lengthOf(messages) }) } as Awaited<ReturnType<CountingParts['post']>>);
+      },
+    });
+    assert.deepEqual(await tokens.sent({ prompt: user('question'), later: null }), { total: 7 + 50 + 4 + 8, common: null, marks: [50] });
+    assert.ok(asked.length >= 3);
   });
 });
 

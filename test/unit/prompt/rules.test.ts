@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { ageOf, blockOf, eligibleEnds, knowsModel, loadRules, minimumOf, readFactor, reusable, ruleFor, writeFactor, type CacheRule, type Layout, type LayoutBlock } from '../../../src/prompt/rules';
+import { ageOf, blockOf, eligibleEnds, knowsModel, loadRules, minimumOf, readFactor, reusable, ruleFor, writeFactor, type CacheRule, type Layout, type LayoutBlock, type RuleTarget } from '../../../src/prompt/rules';
+import { promptFileOf, ruleForFile } from '../../../src/prompt/lint';
+import { prepare } from '../../../src/prompt/parse';
 
 const book = loadRules();
 const rule = (id: string): CacheRule => {
@@ -284,5 +286,29 @@ describe('cache rules: age and overrides', () => {
     assert.match(own.problems.join('\n'), /"openai".*minimum\.tokens/);
     assert.equal(own.rules.get('openai')?.minimum.tokens, 1024);
     assert.deepEqual(loadRules('x').problems.length, 1);
+  });
+});
+
+describe('cache rules: what a file is written for', () => {
+  const of = (text: string, name: string, target: RuleTarget = {}) => {
+    const { rule: chosen, how } = ruleForFile(target, promptFileOf(text, name, {}), book);
+    return [chosen.id, how];
+  };
+  const message = [{ role: 'user', content: 'Hi' }];
+  const rows: readonly (readonly [string, object, readonly [string, string]])[] = [
+    ['Anthropic by its model', { model: 'claude-sonnet-5', system: 'x', messages: message }, ['anthropic', 'model']],
+    ['Anthropic by its shape', { system: 'x', messages: message }, ['anthropic', 'request']],
+    ['Gemini by its shape', { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] }, ['gemini', 'request']],
+    ['Bedrock by its shape', { messages: [{ role: 'user', content: [{ text: 'Hi' }] }], inferenceConfig: {} }, ['bedrock', 'request']],
+    ['OpenAI by an older model', { model: 'gpt-4o', messages: message }, ['openai', 'model']],
+    ['OpenAI by a newer model', { model: 'gpt-5.6', input: 'Hi' }, ['openai-5.6', 'model']],
+    ['nothing by a model of nobody', { model: 'llama-3.1-8b', messages: message }, ['vllm', 'assumed']],
+  ];
+  before(async () => await prepare(['r.json']));
+  for (const [name, body, expected] of rows) it(name, () => assert.deepEqual(of(JSON.stringify(body), 'r.json'), expected));
+  it('an endpoint decides before the file', () => {
+    const anthropic = JSON.stringify({ model: 'claude-sonnet-5', system: 'x', messages: message });
+    assert.deepEqual(of(anthropic, 'r.json', { url: 'http://127.0.0.1:8000/v1', model: 'tiny' }), ['vllm', 'assumed']);
+    assert.deepEqual(of(anthropic, 'r.json', { cache: 'sglang' }), ['sglang', 'chosen']);
   });
 });

@@ -58,6 +58,15 @@ describe('structure: blocks and markers', () => {
     assert.deepEqual([f?.severity, f?.lostTokens], ['information', 1500]);
     assert.equal(find('no-marker', `${one}\n${one}\n`, 'r.jsonl', 'anthropic', { index: 1 }).length, 0);
     assert.equal(find('no-marker', one, 'r.json', 'openai').length, 0);
+  });
+  it('the same of a template, which has no markers: an information about its application', () => {
+    const template = (system: string) => prompty(`system:\n${system}\nuser:\n{{question}}\n`);
+    const [f] = find('no-marker', template(words(1500)), 'a.prompty', 'anthropic');
+    assert.deepEqual([f?.severity, f?.lostTokens], ['information', 1500]);
+    assert.match(f?.message ?? '', /As this file is sent, Anthropic caches nothing: .* If the application that sends it sets one, up to 1,500 tokens are reusable\.$/);
+    assert.deepEqual(find('no-marker', template(words(900)), 'a.prompty', 'anthropic'), [], 'too short for a marker to help');
+    assert.deepEqual(find('no-marker', template(words(1500)), 'a.prompty', 'vllm'), []);
+    for (const host of ['CLAUDE.md', 'SKILL.md', '.claude/commands/c.md']) assert.deepEqual(find('no-marker', words(1500), host, 'anthropic'), [], `${host}: its host sets markers`);
     assert.equal(find('no-marker', request({ system: words(900), messages: [{ role: 'user', content: 'x' }] }), 'r.json', 'anthropic').length, 0, 'under the minimum a marker gives nothing');
     assert.equal(find('no-marker', request({ system: [block(words(1500), true)], messages: [{ role: 'user', content: 'x' }] }), 'r.json', 'anthropic').length, 0);
   });

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { couldBePrompt, largestLook, looksLikePrompt } from '../prompt/looksLikePrompt';
-import { defaultPromptFiles, promptPaths } from '../prompt/promptPaths';
+import { promptPaths } from '../prompt/globs';
+import { defaultPromptFiles } from '../prompt/promptPaths';
 
 /** A file as it was given or found, and where it is. */
 export interface FoundFile {

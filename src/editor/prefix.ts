@@ -9,7 +9,7 @@ import type { Endpoints } from './endpoints';
 import { Failure } from './failure';
 import type { Log } from './log';
 import { section } from './manifest';
-import { createPrefixCompare } from './prefixCompare';
+import type { PrefixCompare } from './prefixCompare';
 import { createPrefixCounting } from './prefixCounting';
 import { createPrefixDiagnostics } from './prefixDiagnostics';
 import { createPrefixDocuments, sourceOf } from './prefixDocuments';
@@ -60,7 +60,14 @@ export function createPrefix(parts: PrefixParts) {
   const lenses = createPrefixLenses({ settings, documents, proofs });
   const diagnostics = createPrefixDiagnostics({ settings, documents, worker, findingsPage: vscode.Uri.joinPath(parts.extensionUri, 'docs', 'findings.md') });
   const tree = createPrefixTree({ settings, worker, judge, scanning: parts.setScanning });
-  const compare = createPrefixCompare({ worker, dialogs, judge, now: () => Date.now() });
+  let comparing: Promise<PrefixCompare> | null = null;
+  const loadCompare = () => (comparing ??= import('./prefixCompare').then(({ createPrefixCompare }) => createPrefixCompare({ worker, dialogs, judge, now: () => Date.now() })));
+  const compare: PrefixCompare = {
+    renders: async (document) => await (await loadCompare()).renders(document),
+    requests: async (document) => await (await loadCompare()).requests(document),
+    sinceLastCommit: async (document) => await (await loadCompare()).sinceLastCommit(document),
+    dispose: () => void comparing?.then((loaded) => loaded.dispose()),
+  };
   let judgedBy = JSON.stringify(judge());
   const told = new Set<string>();
   const trusted = vscode.workspace.onDidGrantWorkspaceTrust(() => documents.refresh());

@@ -10,7 +10,7 @@ import type { AnalysedFile, CacheRule, EndpointCounter, PromptFile, TokenCounter
 import { proofPair, ruleArithmetic } from '../prompt/proofPair';
 import { sentRequests } from '../prompt/sentRequests';
 import { couldBePrompt, largestLook, looksLikePrompt } from '../prompt/looksLikePrompt';
-import { promptPaths } from '../prompt/promptPaths';
+import { promptPaths } from '../prompt/globs';
 import { editOutcome, editWords } from './prefixEditCost';
 import type { FromThread, JudgeBy, PrefixAnswers, PrefixQuestion, ScannedFile, SideBySide, SourceText, ToThread } from './prefixMessages';
 import { renderables, renderedSides } from './prefixRenders';

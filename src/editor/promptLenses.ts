@@ -1,6 +1,6 @@
 import * as vscode from 'vscode';
 import { couldBePrompt, largestLook, looksLikePrompt } from '../prompt/looksLikePrompt';
-import { promptPaths } from '../prompt/promptPaths';
+import { promptPaths } from '../prompt/globs';
 import { commandIds } from './manifest';
 import { hashOf, since, type PromptResults } from './promptResults';
 import type { Runs } from './runs';

@@ -36,3 +36,12 @@ function translate(glob: string): string {
   }
   return out + ')'.repeat(depth);
 }
+
+/** A test of whole paths by patterns of which a later one has the last word and `!` leaves out; letters count as the same in either case. */
+export function promptPaths(globs: readonly string[]): (path: string) => boolean {
+  const patterns = globs.map((glob) => (glob.startsWith('!') ? { take: false, pattern: globPattern(glob.slice(1)) } : { take: true, pattern: globPattern(glob) }));
+  return (path) => {
+    const clean = path.replace(/\\/g, '/');
+    return patterns.findLast(({ pattern }) => pattern.test(clean))?.take ?? false;
+  };
+}

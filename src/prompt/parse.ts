@@ -13,7 +13,6 @@ import type { ReadFile } from './format/template';
 import { frontMatter, list, readYaml, record } from './format/yaml';
 import { parseGithubModels, parseLangchain, readSettings, parseSemanticKernelText, parseSemanticKernelYaml } from './format/yamlPrompts';
 import { findPragmas } from './pragma';
-export { isPromptPath } from './promptPaths';
 import type { FormatId, PromptFile } from './prompt';
 
 /** Files above this many UTF-16 units are not analysed. */

@@ -1,5 +1,5 @@
 /** Which files are prompt files by their path: one list of patterns for the editor, the tree and the terminal. */
-import { globPattern } from './globs';
+import { promptPaths } from './globs';
 
 const templates = 'j2,jinja,jinja2,hbs,handlebars,mustache,liquid,njk,nunjucks';
 const data = 'yaml,yml,json,jsonl';
@@ -26,15 +26,6 @@ export const defaultPromptFiles: readonly string[] = [
   '**/.claude/{commands,skills,agents}/**/*.md',
   '**/*{chat_template,chattemplate}*.{jinja,jinja2,j2}',
 ];
-
-/** A test of whole paths by patterns like those above; letters count as the same in either case. */
-export function promptPaths(globs: readonly string[]): (path: string) => boolean {
-  const patterns = globs.map((glob) => (glob.startsWith('!') ? { take: false, pattern: globPattern(glob.slice(1)) } : { take: true, pattern: globPattern(glob) }));
-  return (path) => {
-    const clean = path.replace(/\\/g, '/');
-    return patterns.findLast(({ pattern }) => pattern.test(clean))?.take ?? false;
-  };
-}
 
 /** True when a file is a prompt file by its path alone, as the default patterns tell. */
 export const isPromptPath = promptPaths(defaultPromptFiles);

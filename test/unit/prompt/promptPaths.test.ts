@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { defaultPromptFiles, isPromptPath, promptPaths } from '../../../src/prompt/promptPaths';
+import { promptPaths } from '../../../src/prompt/globs';
+import { defaultPromptFiles, isPromptPath } from '../../../src/prompt/promptPaths';
 
 describe('prompt/promptPaths', () => {
   it('is the default of firstToken.promptFiles, pattern by pattern: editor, tree and terminal take the same files', () => {

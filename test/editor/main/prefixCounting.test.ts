@@ -184,6 +184,8 @@ describe('tokens counted by the endpoint', () => {
       const report = (await handlers.prove(document.uri)) as { scenario?: { result: unknown } };
       const { rows } = report.scenario?.result as PrefixResult;
       assert.equal(rows.find(({ kind }) => kind === 'cold')?.promptTokens, Number(sent?.replace(',', '')));
+      const changed = rows.find(({ kind }) => kind === 'changed');
+      assert.deepEqual([changed?.predicted?.tokens, changed?.served?.p50], [view.prompts[0]!.reusable, view.prompts[0]!.reusable], 'the lens says what is predicted and served');
     } finally {
       await demo.stop();
     }

@@ -50,7 +50,7 @@ describe('the prefix-cache lens', () => {
   it('has the right lens on a file of each format of the sample workspace', async () => {
     const expected: Readonly<Record<string, RegExp>> = {
       'support-fixed.prompty': /^Cache: up to (about )?\d+ of \d+ tokens \(9\d %\) on vLLM · ends at line 3\d: \{\{current_time\}\}$/,
-      'release.prompt': /^Cache: up to (about )?\d+ of \d+ tokens \(9\d %\) on vLLM · while changes keeps its value$/,
+      'release.prompt': /^Cache: up to (about )?\d+ of \d+ tokens \(9\d %\) on vLLM · while `changes` keeps its value$/,
       'summary.prompt.yml': /^Cache: up to (about )?\d+ of \d+ tokens \(9\d %\) on vLLM · ends at line \d+: \{\{input\}\}$/,
       'triage.prompt.jinja': /^Cache: .*2 variants · ends at line \d+: \{\{ (ticket_id|message) \}\}$/,
       'request.prompt.json': /^about \d+ tokens, all static, but not cached on Anthropic: the cache_control marker comes before the minimum of 1,024 tokens$/,

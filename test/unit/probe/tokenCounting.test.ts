@@ -48,7 +48,7 @@ describe('a request as it is sent', () => {
   const user = (text: string) => ({ messages: [{ role: 'user' as const, text }], tools: [] });
   const target = (server: string | null, api: 'openai-chat' | 'anthropic') => ({ endpoint: endpointFromUrl('http://127.0.0.1:9/v1'), dialect: dialects[api], model: 'tiny', server }) as unknown as CountingParts['target'];
   const opened = (parts: Partial<CountingParts> & Pick<CountingParts, 'target'>) => endpointTokens({ post: () => Promise.reject(new Error('not asked')), bodyOf: ({ messages }) => ({ messages: messages.map(({ role, text }) => ({ role, content: text })) }), tokensOf: () => Promise.resolve(null), close: () => Promise.resolve(), ...parts });
-  const letters = ({ messages }: ChatPrompt) => Promise.resolve([1, 1, ...[...(messages[0]?.text ?? '')].map((c) => c.charCodeAt(0)), 2]);
+  const letters = ({ messages }: ChatPrompt) => Promise.resolve([1, 1, ...Array.from(messages[0]?.text ?? '', (c) => c.charCodeAt(0)), 2]);
 
   it('has what a later one shares with it, by the token ids of both', async () => {
     const tokens = opened({ target: target('vllm', 'openai-chat'), tokensOf: letters });

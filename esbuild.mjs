@@ -39,7 +39,8 @@ const host = { alias, platform: 'node', format: 'cjs', mainFields: ['module', 'm
 const targets = [
   { in: 'src/extension.ts', out: 'extension', budgetKB: 150, ...host },
   // Thirteen API families, the scenarios and the answer check are in it; it is loaded with the first probe, never at activation.
-  { in: 'src/probe/index.ts', out: 'probe', budgetKB: 280, ...host },
+  // 280 until proofs stop at the first lasting failure, skip what cannot be found, and word their advice for the editor and the terminal.
+  { in: 'src/probe/index.ts', out: 'probe', budgetKB: 290, ...host },
   { in: 'src/probe/tokenCounting.ts', out: 'counting', ...host },
   { in: 'src/probe/scenario/prefixPrediction.ts', out: 'proofPlan', ...host },
   { in: 'src/probe/recorder.ts', out: 'recorder', budgetKB: 600, ...host },
@@ -55,7 +56,8 @@ const targets = [
   { in: 'src/editor/labWorker.ts', out: 'lab', ...host },
   { in: 'src/simulator/server.ts', out: 'simulator', ...host },
   { in: 'src/cli.ts', out: 'cli', ...host, banner: { js: '#!/usr/bin/env node' } },
-  { in: 'webview/main.ts', out: 'webview', budgetKB: 220, platform: 'browser', format: 'iife', target: 'chrome132', plugins: [leanChart] },
+  // 220 until the panel of a proof had a verdict, a table and a comparison of its own.
+  { in: 'webview/main.ts', out: 'webview', budgetKB: 228, platform: 'browser', format: 'iife', target: 'chrome132', plugins: [leanChart] },
   { in: 'webview/panel.css', out: 'webview', target: 'chrome132' },
   { in: 'webview/lab.ts', out: 'labPage', budgetKB: 220, platform: 'browser', format: 'iife', target: 'chrome132', plugins: [leanChart] },
   { in: 'webview/lab.css', out: 'labPage', target: 'chrome132' },

@@ -89,7 +89,7 @@ export class Answers {
     }
     this.#copy.disabled = pieces === null || pieces.length === 0;
     if (pieces === null) this.#text.append(answer ? this.#notKept() : el('p', { class: 'muted' }, 'Loading…'));
-    else if (pieces.length === 0) this.#text.append(el('p', { class: 'muted' }, track.sample ? `No text came. ${outcomeSentence(track.sample.outcome)}` : 'Nothing has arrived yet.'));
+    else if (pieces.length === 0) this.#text.append(el('p', { class: 'muted' }, track.sample ? `No text came. ${outcomeSentence(track.sample.outcome, 'editor')}` : 'Nothing has arrived yet.'));
     else this.#append(pieces, from);
   }
 

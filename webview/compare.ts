@@ -1,4 +1,4 @@
-import { compareReports, type ComparedMetric, type ComparedPercentile } from '../src/report/compare';
+import { compareReports, type ComparedMetric, type ComparedPercentile, type Comparison } from '../src/report/compare';
 import { digits, verdictSentence } from '../src/report/format';
 import type { Report } from '../src/report/report';
 import { el, icon, setText, show } from './element';
@@ -18,6 +18,7 @@ export class Compare {
   readonly #heads = el('div', { class: 'compare-heads' });
   readonly #sentence = el('p', { class: 'compare-sentence', role: 'status' });
   readonly #warnings = el('ul', { class: 'caveats' });
+  readonly #served = el('div', {});
   readonly #table = el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Comparison table' });
   readonly #sides: readonly Side[];
   #shown: readonly [Report, Report] | null = null;
@@ -25,7 +26,7 @@ export class Compare {
   constructor() {
     this.#sides = [createSide('A'), createSide('B')];
     this.element = el('div', {},
-      el('section', { class: 'first', 'aria-labelledby': 'compare-title' }, el('header', { class: 'section-head' }, el('h2', { id: 'compare-title' }, 'Comparison')), this.#heads, this.#sentence, this.#table,
+      el('section', { class: 'first', 'aria-labelledby': 'compare-title' }, el('header', { class: 'section-head' }, el('h2', { id: 'compare-title' }, 'Comparison')), this.#heads, this.#sentence, this.#served, this.#table,
         el('p', { class: 'muted' }, 'In brackets: the 95 % interval of the difference. Where it covers 0, no difference is shown.'), this.#warnings),
       ...this.#sides.map((side) => side.timeline.element));
   }
@@ -55,6 +56,7 @@ export class Compare {
     const comparison = compareReports(a, b);
     this.#heads.replaceChildren(head('A', a), head('B', b));
     setText(this.#sentence, comparison.sentence);
+    this.#served.replaceChildren(...(comparison.served === undefined ? [] : [served(comparison.served)]));
     show(this.#warnings, comparison.warnings.length > 0);
     this.#warnings.replaceChildren(...comparison.warnings.map((warning) => el('li', {}, icon('warning'), el('span', {}, warning))));
     show(this.#table, comparison.rows.length > 0);
@@ -77,7 +79,13 @@ function createSide(name: Side['name']): Side {
 }
 
 function head(name: string, report: Report): HTMLElement {
-  return el('div', {}, el('h3', {}, `${name} · ${[report.endpoint.name, report.endpoint.model, report.plan.prompt.name, new Date(report.window.absolute).toLocaleString()].filter((part) => part !== null).join(' · ')}`), el('p', {}, verdictSentence(report)));
+  return el('div', {}, el('h3', {}, `${name} · ${[report.endpoint.name, report.endpoint.model, report.plan.prompt.name, new Date(report.window.absolute).toLocaleString()].filter((part) => part !== null).join(' · ')}`), el('p', {}, verdictSentence(report, report.samples, 'editor')));
+}
+
+function served(rows: NonNullable<Comparison['served']>): HTMLElement {
+  return el('table', { class: 'figures' }, el('caption', {}, 'Prompt tokens served from the cache'),
+    el('thead', {}, el('tr', {}, ...['request', 'A', 'B'].map((text) => el('th', { scope: 'col' }, text)))),
+    el('tbody', {}, ...rows.map(({ label, a, b }) => el('tr', {}, el('th', { scope: 'row' }, label), ...[a, b].map((text) => el('td', {}, text ?? 'not told'))))));
 }
 
 function row(compared: ComparedMetric): HTMLElement {

@@ -1,6 +1,7 @@
 import { diagnose } from '../src/report/diagnosis';
 import { asOtherTools } from '../src/report/definitions';
 import { caveatSentence, digits } from '../src/report/format';
+import { isProof } from '../src/report/proof';
 import type { Report } from '../src/report/report';
 import { reportFacts } from '../src/report/table';
 import { el, icon, show } from './element';
@@ -23,9 +24,10 @@ export class Facts {
   /** Draws the facts of a report. */
   draw(report: Report): void {
     this.#report = report;
-    show(this.#tools, report.summary.ttft !== null);
-    const sentences = report.caveats.map(caveatSentence);
-    const diagnosis = diagnose(report.samples)?.sentence ?? '';
+    const proof = isProof(report.plan);
+    show(this.#tools, !proof && report.summary.ttft !== null);
+    const sentences = report.caveats.map((caveat) => caveatSentence(caveat, 'editor'));
+    const diagnosis = proof ? '' : (diagnose(report.samples)?.sentence ?? '');
     const facts = reportFacts(report);
     const key = JSON.stringify([sentences, diagnosis, facts]);
     if (key === this.#key) return;

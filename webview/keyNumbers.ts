@@ -1,4 +1,5 @@
 import { count, interval } from '../src/report/format';
+import { isProof } from '../src/report/proof';
 import { metricWords } from '../src/report/metricNames';
 import { keyNumbers, type KeyNumber } from '../src/report/table';
 import { el, setText, show } from './element';
@@ -47,8 +48,9 @@ export class KeyNumbers {
   draw(run: Run): void {
     this.#run = run;
     this.#numbers = keyNumbers(run.report);
-    const expected = awaited[run.report.plan.objective];
-    show(this.element, run.live || this.#numbers.some((number) => number.dots.length > 0));
+    const proof = isProof(run.report.plan);
+    const expected = proof ? [] : awaited[run.report.plan.objective];
+    show(this.element, (run.live && !proof) || this.#numbers.some((number) => number.dots.length > 0));
     this.#tiles.forEach((tile, i) => {
       const number = this.#numbers[i];
       // While a run starts the places are kept, so that nothing below moves when the first number comes.

@@ -1,4 +1,5 @@
 import type { FromWebview, ToWebview } from '../src/report/messages';
+import { isProof } from '../src/report/proof';
 import { unpackMessage } from '../src/report/packing';
 import { Answers } from './answers';
 import { Compare } from './compare';
@@ -91,12 +92,26 @@ function start(main: HTMLElement, api: VsCodeApi): void {
     const { report, live } = view.run;
     scenario.draw(report);
     show(numbers, live || report.summary.total !== null);
-    numbers.classList.toggle('live', live);
+    numbers.classList.toggle('live', live && !isProof(report.plan));
     percentiles.draw(report);
     distributions.draw(state);
+    arrange(isProof(report.plan));
     facts.draw(report);
     server.draw(report);
   });
+
+  /** A proof answers first: its table, how long each kind of request waited, what it means; the time line is for the puzzle. */
+  let proven = false;
+  function arrange(proof: boolean): void {
+    if (proof === proven) return;
+    proven = proof;
+    show(distributions.element, !proof);
+    if (proof) scenario.element.after(numbers, scenario.sentences);
+    else {
+      scenario.element.querySelector('header')?.after(scenario.sentences);
+      timeline.element.after(numbers);
+    }
+  }
 
   /** The answer of the chosen request, once: of a running one the text comes with the stream. */
   let asked = '';

@@ -1,4 +1,4 @@
-import { count, digits, interval } from '../src/report/format';
+import { proofKinds } from '../src/report/proof';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -8,18 +8,25 @@ const numberIn = (fields: unknown, name: string): number | null => {
   return typeof value === 'number' && Number.isFinite(value) ? value : null;
 };
 
-const kinds: Readonly<Record<string, string>> = { cold: 'cold', warm: 'the same again', changed: 'a later request' };
+const kinds: Readonly<Record<string, string>> = proofKinds;
+// As in the sentences beside the table.
+const count = (n: number): string => Math.round(n).toLocaleString('en-US');
 const marks: Readonly<Record<string, string>> = { yes: '✓ as predicted', less: '✗ less', more: '✗ more' };
 
-/** Predicted and served tokens of a proof of the prefix cache as a table, its head first; null for any other result. */
+/** The sentences of a proof that answer what was asked beside served tokens: affinity and expiry. They stand at the table. */
+export function besideServed(sentence: string): boolean {
+  return /^(Affinity|Expiry)\b/.test(sentence);
+}
+
+/** Predicted and served tokens of a proof of the prefix cache as a table, its head first; null for any other result. How long each waited stands with the percentiles. */
 export function prefixTable(result: unknown): string[][] | null {
   if (!isFields(result) || typeof result['schema'] !== 'string' || !result['schema'].startsWith('first-token/prefix@') || !Array.isArray(result['rows'])) return null;
-  const head = ['request', 'answers', 'prompt tokens', 'predicted', 'served', 'told by', 'TTFT p50, ms', '95 % interval', ''];
+  const head = ['request', 'answers', 'prompt tokens', 'predicted', 'served', 'told by', ''];
   return [head, ...result['rows'].filter(isFields).map(rowOf)];
 }
 
 function rowOf(row: Fields): string[] {
-  const { predicted, served, ttft } = row;
+  const { predicted, served } = row;
   const tokens = (value: number | null) => (value === null ? '' : count(value));
   const guess = isFields(predicted) && predicted['exact'] !== true ? '≈ ' : '';
   return [
@@ -29,8 +36,6 @@ function rowOf(row: Fields): string[] {
     isFields(predicted) ? `${guess}${tokens(numberIn(predicted, 'tokens'))}` : '',
     isFields(served) ? servedText(served) : 'not told',
     isFields(served) ? (served['from'] === 'metrics' ? 'the server’s counters' : 'the answers') : '',
-    numberIn(ttft, 'p50') === null ? 'none' : digits(numberIn(ttft, 'p50')!),
-    isFields(ttft) ? interval([numberIn(ttft, 'low'), numberIn(ttft, 'high')]) : '',
     marks[String(row['state'])] ?? '',
   ];
 }

@@ -120,7 +120,9 @@ export class Scenario {
   readonly #canvas = el('canvas', { role: 'img' });
   readonly #chartBox = el('div', { class: 'chart sweep' }, this.#canvas);
   readonly #key = el('p', { class: 'muted' }, '● meets the SLO or is unclear   ○ misses it');
-  readonly #sentences = el('div', { class: 'sentences' });
+  /** The result in sentences; of a proof they explain, so they may stand elsewhere. */
+  readonly sentences = el('div', { class: 'sentences' });
+  readonly #first = el('div', { class: 'sentences first-said' });
   readonly #table = el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Result as a table' });
   readonly #chart = new Painted<SweepScene>(this.#canvas);
   #theme = readTheme();
@@ -128,7 +130,7 @@ export class Scenario {
   #view: ScenarioView | null = null;
 
   constructor() {
-    this.element = el('section', { 'aria-labelledby': 'scenario-title' }, el('header', { class: 'section-head' }, this.#title), this.#sentences, this.#chartBox, this.#key, this.#table);
+    this.element = el('section', { 'aria-labelledby': 'scenario-title' }, el('header', { class: 'section-head' }, this.#title), this.sentences, this.#chartBox, this.#key, el('div', { class: 'said-beside' }, this.#table, this.#first));
   }
 
   /** Takes the editor's colours again. */
@@ -145,9 +147,11 @@ export class Scenario {
     this.#view = report.scenario === undefined ? null : readScenario(report.scenario.name, report.scenario.result);
     const view = this.#view;
     show(this.element, view !== null);
+    show(this.sentences, view !== null);
     if (view === null) return;
     setText(this.#title, view.title);
-    this.#sentences.replaceChildren(...(view.verdict === null ? [] : [el('p', { class: 'finding' }, icon('info'), view.verdict)]), ...view.sentences.map((sentence) => el('p', {}, sentence)));
+    this.sentences.replaceChildren(...(view.verdict === null ? [] : [el('p', { class: 'finding' }, icon('info'), view.verdict)]), ...view.sentences.map((sentence) => el('p', {}, sentence)));
+    this.#first.replaceChildren(...view.first.map((sentence) => el('p', { class: 'finding' }, icon('info'), sentence)));
     show(this.#chartBox, view.sweep !== null);
     show(this.#key, view.sweep !== null);
     this.#drawTable(view);

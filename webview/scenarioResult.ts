@@ -1,5 +1,5 @@
 import { count, digits, ms, outOf } from '../src/report/format';
-import { prefixTable } from './prefixResult';
+import { besideServed, prefixTable } from './prefixResult';
 
 /** One step of a sweep: the load, and what came of it. Rates per second; null = not told. */
 export interface SweepStep {
@@ -25,6 +25,8 @@ export interface ScenarioView {
   readonly title: string;
   readonly verdict: string | null;
   readonly sentences: readonly string[];
+  /** What stands at the table, when it is the first thing to read. */
+  readonly first: readonly string[];
   readonly sweep: Sweep | null;
   readonly table: readonly (readonly string[])[];
 }
@@ -35,12 +37,16 @@ type Fields = Readonly<Record<string, unknown>>;
 export function readScenario(name: string, result: unknown): ScenarioView {
   const fields = isFields(result) ? result : {};
   const sweep = readSweep(fields);
+  const proof = prefixTable(fields);
+  const sentences = [fields['sentences'], ended(fields['ended'])].flatMap((value: unknown): unknown[] => (Array.isArray(value) ? value : [value])).filter((value) => typeof value === 'string');
   return {
-    title: name.charAt(0).toUpperCase() + name.slice(1),
-    verdict: typeof fields['verdict'] === 'string' ? fields['verdict'] : null,
-    sentences: [fields['sentences'], ended(fields['ended'])].flatMap((value: unknown): unknown[] => (Array.isArray(value) ? value : [value])).filter((value) => typeof value === 'string'),
+    title: proof ? 'Predicted and served' : name.charAt(0).toUpperCase() + name.slice(1),
+    // The verdict of a proof is the panel's own.
+    verdict: typeof fields['verdict'] === 'string' && !proof ? fields['verdict'] : null,
+    first: proof ? sentences.filter(besideServed) : [],
+    sentences: proof ? sentences.filter((sentence) => !besideServed(sentence)) : sentences,
     sweep,
-    table: sweep ? sweepTable(sweep) : prefixTable(fields) ?? [...evidenceTable(fields['evidence']), ...rowsTable(fields['rows'])],
+    table: sweep ? sweepTable(sweep) : proof ?? [...evidenceTable(fields['evidence']), ...rowsTable(fields['rows'])],
   };
 }
 
@@ -97,7 +103,7 @@ function numberIn(fields: Fields, name: string): number | null {
 function sweepTable({ axis, steps }: Sweep): string[][] {
   const text = (value: number | null): string => (value === null ? 'none' : digits(value));
   const head = [axis, 'throughput, tokens/s', 'per user, tokens/s', 'goodput, answers/s', 'TTFT p50', 'TTFT p99', 'good', 'SLO'];
-  return [head, ...steps.map((step) => [digits(step.load), text(step.throughput), text(step.perUser), text(step.goodput), step.ttft === null ? 'none' : ms(step.ttft.p50), step.ttft === null ? 'none' : ms(step.ttft.p99), step.good === null ? '' : outOf(step.good.good, step.good.due), step.verdict ?? ''])];
+  return [head, ...steps.map((step) => [digits(step.load), text(step.throughput), text(step.perUser), text(step.goodput), step.ttft === null ? 'none' : ms(step.ttft.p50), step.ttft === null ? 'none' : ms(step.ttft.p99), step.good === null ? '' : outOf(step.good.good, step.good.due), step.verdict ?? 'no verdict'])];
 }
 
 function evidenceTable(evidence: unknown): string[][] {

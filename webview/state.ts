@@ -18,6 +18,8 @@ export interface Run {
   total: number;
   elapsed: Milliseconds | null;
   eta: Milliseconds | null;
+  /** The experiment waits on purpose: in all, and what is left. */
+  wait: { readonly whole: Milliseconds; readonly left: Milliseconds } | null;
 }
 
 /** What the panel shows. `waiting`: nothing was heard from the editor yet. */
@@ -54,13 +56,13 @@ export function applyMessage(state: PanelState, message: ToWebview): void {
       return;
     case 'begin':
       forgetOtherRun(state, message.report);
-      state.view = { kind: 'run', run: { report: message.report, tracks: new Map(), live: true, stopped: null, canRunAgain: false, textKept: true, done: 0, total: message.total, elapsed: null, eta: null } };
+      state.view = { kind: 'run', run: { report: message.report, tracks: new Map(), live: true, stopped: null, canRunAgain: false, textKept: true, done: 0, total: message.total, elapsed: null, eta: null, wait: null } };
       return;
     case 'live': {
       if (state.view.kind !== 'run') return;
       const { run } = state.view;
-      const { done, total, elapsed, eta } = message;
-      Object.assign(run, { done, total, elapsed, eta });
+      const { done, total, elapsed, eta, wait = null } = message;
+      Object.assign(run, { done, total, elapsed, eta, wait });
       for (const row of message.rows) {
         let track = run.tracks.get(row.id);
         if (track?.sample) continue;
@@ -75,6 +77,9 @@ export function applyMessage(state: PanelState, message: ToWebview): void {
       const { run } = state.view;
       const known = run.report.samples.filter((sample) => !message.samples.some((other) => other.id === sample.id));
       run.report = { ...message.report, samples: [...known, ...message.samples] };
+      run.done = message.done ?? run.done;
+      run.total = message.total ?? run.total;
+      run.wait = null;
       addSamples(run, message.samples);
       chooseFirst(state, run);
       return;
@@ -84,7 +89,7 @@ export function applyMessage(state: PanelState, message: ToWebview): void {
       forgetOtherRun(state, message.report);
       const { report, live, stopped, canRunAgain, textKept } = message;
       const measured = report.samples.filter((sample) => sample.role === 'measured').length;
-      const run: Run = { report, tracks, live, stopped, canRunAgain, textKept, done: measured, total: Math.max(measured, report.plan.requests), elapsed: null, eta: null };
+      const run: Run = { report, tracks, live, stopped, canRunAgain, textKept, done: measured, total: Math.max(measured, report.plan.requests), elapsed: null, eta: null, wait: null };
       if (!live) for (const [id, track] of tracks) if (track.sample === null) tracks.delete(id);
       addSamples(run, report.samples);
       state.view = { kind: 'run', run };

@@ -1,4 +1,5 @@
-import { count, counted, numbersSentence, outOf, verdictIcon, verdictSentence, caveatSentence } from '../src/report/format';
+import { count, counted, numbersSentence, outOf, verdictIcon, verdictSentence, caveatSentence, waitWords } from '../src/report/format';
+import { isProof } from '../src/report/proof';
 import type { FromWebview } from '../src/report/messages';
 import { completed, type Milliseconds } from '../src/report/sample';
 import { el, icon, setText, show, type IconName } from './element';
@@ -91,18 +92,20 @@ export class Verdict {
 
 function progress(run: Run, elapsed: Milliseconds | null): Saying {
   const { name, origin } = run.report.endpoint;
+  const proof = isProof(run.report.plan);
   const running = { tone: 'running', icon: 'running' } as const;
   const clock = elapsed === null ? '' : seconds(elapsed);
   const tracks = [...run.tracks.values()];
   if (tracks.length === 0) return { ...running, sentence: `Connecting to ${name}`, detail: [origin, clock].filter((text) => text !== '').join(' · ') };
   const left = run.eta === null ? '' : `about ${seconds(run.eta)} left`;
+  if (run.wait !== null) return { ...running, sentence: `Waiting on purpose: ${waitWords(run.wait)}`, detail: [outOf(run.done, run.total), clock].filter((text) => text !== '').join(' · ') };
   if (!tracks.some((track) => track.firstToken !== null || track.sample !== null)) {
     const answered = tracks.filter((track) => track.headers !== null).length;
     return { ...running, sentence: 'Waiting for the first token', detail: [clock, `${outOf(answered, tracks.length)} requests have their response head`].join(' · ') };
   }
   const failed = tracks.filter((track) => track.sample !== null && !completed(track.sample)).length;
-  const parts = [outOf(run.done, run.total), clock, left, failed > 0 ? `${count(failed)} failed` : '', run.report.summary.ttft === null ? '' : numbersSentence(run.report)];
-  return { ...running, sentence: `Streaming from ${name}`, detail: parts.filter((text) => text !== '').join(' · ') };
+  const parts = [outOf(run.done, run.total), clock, left, failed > 0 ? `${count(failed)} failed` : '', proof || run.report.summary.ttft === null ? '' : numbersSentence(run.report)];
+  return { ...running, sentence: proof ? `Proving what ${name} keeps in its prefix cache` : `Streaming from ${name}`, detail: parts.filter((text) => text !== '').join(' · ') };
 }
 
 /** A clock that runs shows tenths, always as many digits. */
@@ -112,10 +115,11 @@ function seconds(elapsed: Milliseconds): string {
 
 function outcome(run: Run): Saying {
   const { report, stopped } = run;
-  const sentence = verdictSentence(report);
+  const sentence = verdictSentence(report, report.samples, 'editor');
+  const proof = isProof(report.plan);
   const stop = stopped === null ? undefined : report.caveats.find((caveat) => caveat.kind === 'stopped');
-  const why = stop !== undefined ? caveatSentence(stop) : stopped === 'user' ? `Stopped by you after ${counted(run.done, 'request')}: the numbers are of what had finished.` : stopped === null ? '' : 'Stopped early: the numbers are of what had finished.';
-  const failure = report.samples.find((sample) => sample.role === 'measured' && !completed(sample) && sample.outcome.kind !== 'cancelled');
+  const why = stop !== undefined ? caveatSentence(stop, 'editor') : stopped === 'user' ? `Stopped by you after ${counted(run.done, 'request')}: the numbers are of what had finished.` : stopped === null ? '' : 'Stopped early: the numbers are of what had finished.';
+  const failure = report.samples.find((sample) => (sample.role === 'measured' || (proof && sample.role === 'warmup')) && !completed(sample) && sample.outcome.kind !== 'cancelled');
   const answers = report.samples.some((sample) => sample.role === 'measured' && completed(sample));
   if (!answers && failure !== undefined) return { tone: 'failed', icon: 'fail', sentence, detail: why, context: context(run), raw: failure.outcome.raw ?? failure.outcome.message };
   if (stopped !== null && !answers) return { tone: 'stopped', icon: 'stopped', sentence, detail: why, context: context(run) };

@@ -180,7 +180,7 @@ async function testRequest(endpoint: ChoosableEndpoint['endpoint'], { probing, l
       if (event.type !== 'sample' || event.sample.role !== 'measured') continue;
       const first = ttft(event.sample);
       ok = event.sample.outcome.kind === 'ok';
-      words = ok && first !== null ? vscode.l10n.t('{0} answered: first token after {1}.', endpoint.name, ms(first)) : `${endpoint.name}: ${outcomeSentence(event.sample.outcome)}`;
+      words = ok && first !== null ? vscode.l10n.t('{0} answered: first token after {1}.', endpoint.name, ms(first)) : `${endpoint.name}: ${outcomeSentence(event.sample.outcome, 'editor')}`;
     }
     return { ok, words };
   });

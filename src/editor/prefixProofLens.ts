@@ -1,6 +1,5 @@
 import * as vscode from 'vscode';
 import type { PrefixResult, PrefixRow } from '../probe/index';
-import { count } from '../report/format';
 import type { Report } from '../report/report';
 import type { PrefixProof } from './prefixProofs';
 
@@ -12,6 +11,9 @@ export function proofOf(report: Report, textHash: string): PrefixProof | null {
   if (!result || !changed?.served) return null;
   return { reportId: report.id, at: report.createdAt, textHash, lens: lensOf(changed, report.endpoint.name), tooltip: [result.verdict, ...result.sentences].join('\n') };
 }
+
+// As the other numbers of the lens.
+const count = (n: number): string => Math.round(n).toLocaleString('en-US');
 
 function lensOf({ served, predicted, promptTokens }: PrefixRow, endpoint: string): string {
   const of = promptTokens === null ? '' : vscode.l10n.t(' of {0}', count(promptTokens));

@@ -1,7 +1,7 @@
 import type * as vscode from 'vscode';
 import type { Report } from '../report/report';
-import { prefillRate } from '../report/sample';
-import { median } from '../report/statistics';
+import { prefillPace, prefillSlope } from '../report/prefill';
+import { isProof } from '../report/proof';
 import { hashOf, since } from './promptResults';
 
 /** What a proof found, in words for the lens; measured, never mixed with what is predicted. */
@@ -26,7 +26,8 @@ export interface PrefixProofs {
 }
 
 const proofsKey = 'firstToken.prefix.proofs';
-const ratesKey = 'firstToken.prefix.prefillRates';
+// Another name than before: rates of short prompts were kept under that one.
+const ratesKey = 'firstToken.prefix.prefillPaces';
 const most = 200;
 const largest = 2_000_000;
 
@@ -56,9 +57,11 @@ export function createPrefixProofs(memory: vscode.Memento, edited: (when: string
 }
 
 /**
- * Prompt tokens per second of a run's answers that had to compute at least half of their prompt, at the median; null without such.
- * An answer that was nearly all cached tells the fixed cost of a request, not the pace of prefill.
+ * What a prompt token costs on the endpoint of a report, as tokens per second: the difference between long and short prompts where both were
+ * sent, else long ones alone, fixed costs included. Null for runs of many requests at once, which wait for each other, and without long prompts.
  */
-export function coldPrefillRate({ samples }: Pick<Report, 'samples'>): number | null {
-  return median(samples.filter(({ promptTokens, cachedTokens, role }) => role !== 'negotiation' && promptTokens !== null && cachedTokens !== null && 2 * cachedTokens <= promptTokens).flatMap((sample) => prefillRate(sample) ?? []));
+export function coldPrefillRate({ samples, plan, scenario }: Pick<Report, 'samples' | 'plan' | 'scenario'>): number | null {
+  if (plan.concurrency !== 1 || (scenario !== undefined && !isProof(plan))) return null;
+  const measured = samples.filter(({ role }) => role === 'measured');
+  return prefillSlope(measured) ?? prefillPace(measured)?.p50 ?? null;
 }

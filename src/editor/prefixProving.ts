@@ -69,7 +69,7 @@ export async function startProof(document: vscode.TextDocument, parts: { readonl
         },
         signal,
       );
-      return engine.prefixProof({ planned, affinity: shape.affinity, expiry: shape.expiry });
+      return engine.prefixProof({ planned, affinity: shape.affinity, expiry: shape.expiry, where: 'editor' });
     },
   });
 }

@@ -1,4 +1,5 @@
 import * as vscode from 'vscode';
+import { waitWords } from '../report/format';
 import type { ReportPanels } from './reportPanel';
 import type { Run, Runs } from './runs';
 
@@ -52,8 +53,9 @@ export function showProgressWithoutPanel(parts: { readonly runs: Runs; readonly 
   };
 }
 
-/** `7 of 20, about 12 s left`. */
-export function progressWords({ done, total, eta }: Pick<Run, 'done' | 'total' | 'eta'>): string {
+/** `7 of 20, about 12 s left`, or what it waits for. */
+export function progressWords({ done, total, eta, wait }: Pick<Run, 'done' | 'total' | 'eta' | 'wait'>): string {
   const counts = vscode.l10n.t('{0} of {1} requests', done, total);
+  if (wait !== null) return `${counts}, ${waitWords(wait)}`;
   return eta === null ? counts : vscode.l10n.t('{0}, about {1} s left', counts, Math.max(1, Math.round(eta / 1000)));
 }

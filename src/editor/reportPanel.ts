@@ -122,8 +122,8 @@ export function createReportPanels(parts: { readonly extensionUri: vscode.Uri; r
     post(panel, { type: 'report', report, live: false, stopped, canRunAgain: actions.canRunAgain(report), textKept });
   }
 
-  function postLive(panel: Panel, { done, total, elapsed, eta }: Run, rows: Extract<ToWebview, { type: 'live' }>['rows']): void {
-    post(panel, { type: 'live', rows, done, total, elapsed, eta });
+  function postLive(panel: Panel, { done, total, elapsed, eta, wait }: Run, rows: Extract<ToWebview, { type: 'live' }>['rows']): void {
+    post(panel, { type: 'live', rows, done, total, elapsed, eta, wait });
   }
 
   function follow(change: RunChange): void {
@@ -139,7 +139,7 @@ export function createReportPanels(parts: { readonly extensionUri: vscode.Uri; r
     for (const panel of panels) {
       if (panel.content.kind !== 'run' || panel.content.run !== change.run) continue;
       if (change.type === 'live') postLive(panel, change.run, change.rows);
-      else if (change.type === 'sample') post(panel, { type: 'samples', samples: [change.sample], report: { ...change.run.report, samples: [] } });
+      else if (change.type === 'sample') post(panel, { type: 'samples', samples: [change.sample], report: { ...change.run.report, samples: [] }, done: change.run.done, total: change.run.total });
       else sync(panel);
     }
   }

@@ -55,10 +55,21 @@ export function reportIn(loaded: Loaded): Report {
   throw new Failure(vscode.l10n.t('{0} cannot be read: {1}', path.basename(problem.path), problem.detail));
 }
 
+/** What a report is called in lists: a proof says so, and what it came to. */
+export function reportLabel({ proof, prompt, endpoint }: Pick<StoredReport, 'proof' | 'prompt' | 'endpoint'>): string {
+  return proof ? vscode.l10n.t('Proof · {0} · {1}', prompt, servedWords(proof)) : `${endpoint} · ${prompt}`;
+}
+
+function servedWords({ state, served, of }: NonNullable<StoredReport['proof']>): string {
+  const count = (n: number): string => n.toLocaleString('en-US');
+  if (served === null) return state === 'failed' ? vscode.l10n.t('failed') : vscode.l10n.t('nothing told');
+  return of === null ? vscode.l10n.t('{0} served', count(served)) : vscode.l10n.t('{0} of {1} served', count(served), count(of));
+}
+
 function itemOf(report: StoredReport): Item {
   return {
-    label: `${report.endpoint} · ${report.prompt}`,
-    description: [report.ttft === null ? null : ms(report.ttft), verdictShort(report.verdict), report.partial ? vscode.l10n.t('not finished') : null].filter(Boolean).join(' · '),
+    label: reportLabel(report),
+    description: [report.proof ? report.endpoint : report.ttft === null ? null : ms(report.ttft), report.proof ? null : verdictShort(report.verdict), report.partial ? vscode.l10n.t('not finished') : null].filter(Boolean).join(' · '),
     detail: `${since(report.createdAt)} · ${vscode.l10n.t('{0} requests', report.requests)}`,
     report,
   };

@@ -3,6 +3,7 @@ import path from 'node:path';
 import type { ForeignReport } from '../report/exchange/foreign';
 import { isReportProblem, parseReport, type Report, type Verdict } from '../report/report';
 import type { PanelProblem } from '../report/messages';
+import { proofOf, type Proof } from '../report/proof';
 
 /** A report in the store, as far as a list shows it. */
 export interface StoredReport {
@@ -15,6 +16,10 @@ export interface StoredReport {
   readonly verdict: Verdict | null;
   /** p50 of TTFT in ms; null when there is none. */
   readonly ttft: number | null;
+  /** Kind of run: `probe`, or the experiment's name. */
+  readonly scenario: string;
+  /** Of a proof: served against predicted, and what was served of a later request. */
+  readonly proof: { readonly state: Proof['state']; readonly served: number | null; readonly of: number | null } | null;
   /** The run did not end: the window was closed, or the machine stopped. */
   readonly partial: boolean;
 }
@@ -137,8 +142,16 @@ function summarise(name: string, file: string, lines: { head: string; tail: stri
     requests: header.plan.requests,
     verdict: report.verdict,
     ttft: report.summary.ttft?.p50 ?? null,
+    scenario: header.plan.scenario,
+    proof: proofIn(report),
     partial: final === null,
   };
+}
+
+function proofIn(report: Report): StoredReport['proof'] {
+  const proof = proofOf(report);
+  const later = proof?.served.find(({ kind }) => kind === 'changed');
+  return proof && { state: proof.state, served: later?.tokens ?? null, of: later?.of ?? null };
 }
 
 /** A line that is a report's head; what is inside is checked when the report is opened. */

@@ -34,6 +34,8 @@ export interface Run {
   readonly elapsed: number;
   /** ms to go, or null when unknown. */
   readonly eta: number | null;
+  /** An experiment waits on purpose: how long in all and how much of it is left, ms; null otherwise. */
+  readonly wait: { readonly whole: number; readonly left: number } | null;
   /** Requests in flight, everything that arrived of them so far. */
   readonly live: ReadonlyMap<string, LiveRow>;
   readonly stopped: 'user' | 'breaker' | 'budget' | null;
@@ -79,6 +81,7 @@ interface MutableRun extends Run {
   total: number;
   elapsed: number;
   eta: number | null;
+  wait: Run['wait'];
   live: Map<string, LiveRow>;
   stopped: Run['stopped'];
   ended: boolean;
@@ -239,7 +242,7 @@ function lateFile(engine: Engine, fileFor: (report: Report) => Promise<string>):
 
 function apply(before: MutableRun | null, event: RunEvent, request: RunRequest): MutableRun {
   if (event.type === 'begin') {
-    return { request, report: event.report, samples: [], done: 0, total: event.total, elapsed: 0, eta: null, live: new Map(), stopped: null, ended: false };
+    return { request, report: event.report, samples: [], done: 0, total: event.total, elapsed: 0, eta: null, wait: null, live: new Map(), stopped: null, ended: false };
   }
   const run = before!;
   switch (event.type) {
@@ -249,12 +252,15 @@ function apply(before: MutableRun | null, event: RunEvent, request: RunRequest):
       run.total = event.total;
       run.elapsed = event.elapsed;
       run.eta = event.eta;
+      run.wait = event.wait ?? null;
       return run;
     case 'sample':
       run.samples.push(event.sample);
       run.live.delete(event.sample.id);
       run.report = event.report;
-      run.done = run.samples.length;
+      run.done = run.samples.filter(({ role }) => role !== 'negotiation').length;
+      run.total = Math.max(event.total ?? run.total, run.done);
+      run.wait = null;
       return run;
     case 'end':
       run.report = event.report;

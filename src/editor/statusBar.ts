@@ -1,5 +1,6 @@
 import * as vscode from 'vscode';
 import { commandIds } from './manifest';
+import { progressWords } from './progress';
 import type { Endpoints } from './endpoints';
 import { since, type PromptResult, type PromptResults } from './promptResults';
 import type { Runs } from './runs';
@@ -14,8 +15,9 @@ export function createStatusBar(parts: { readonly endpoints: Endpoints; readonly
     const run = parts.runs.current;
     const chosen = parts.endpoints.selected();
     if (run) {
-      item.text = `$(loading~spin) ${run.request.endpointName}: ${run.done}/${run.total}`;
-      item.tooltip = vscode.l10n.t('First Token: {0} of {1} requests done. Click to choose another endpoint.', run.done, run.total);
+      const left = run.wait === null ? '' : vscode.l10n.t(', waits {0} s', Math.ceil(run.wait.left / 1000));
+      item.text = `$(loading~spin) ${run.request.endpointName}: ${run.done}/${run.total}${left}`;
+      item.tooltip = vscode.l10n.t('First Token: {0}. Click to choose another endpoint.', progressWords(run));
       item.accessibilityInformation = { label: vscode.l10n.t('First Token probes {0}: {1} of {2} requests done', run.request.endpointName, run.done, run.total) };
       item.show();
       return;

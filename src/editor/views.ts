@@ -3,6 +3,7 @@ import { displayUrl } from '../probe/endpoint';
 import { ms, verdictShort } from '../report/format';
 import type { ChoosableEndpoint, Endpoints } from './endpoints';
 import { commandIds, viewIds } from './manifest';
+import { reportLabel } from './reportPicker';
 import type { ReportStore, StoredReport } from './reportStore';
 import { since } from './promptResults';
 
@@ -43,14 +44,23 @@ function endpointItem({ endpoint, from }: ChoosableEndpoint, selected: Choosable
   return item;
 }
 
-function reportItem(report: StoredReport): vscode.TreeItem {
-  const item = new vscode.TreeItem(`${report.endpoint} · ${report.prompt}`);
+/** How a report stands in the view: a proof as a proof. */
+export function reportItem(report: StoredReport): vscode.TreeItem {
+  const { proof } = report;
+  const item = new vscode.TreeItem(reportLabel(report));
   item.id = report.id;
-  item.description = [report.ttft === null ? null : ms(report.ttft), report.partial ? vscode.l10n.t('not finished') : null, since(report.createdAt)].filter(Boolean).join(' · ');
-  const icon = { met: ['testing-passed-icon', 'testing.iconPassed'], missed: ['testing-failed-icon', 'testing.iconFailed'], unclear: ['question', 'testing.iconQueued'], none: ['circle-outline', 'testing.iconSkipped'] }[report.verdict ?? 'none'];
-  item.iconPath = new vscode.ThemeIcon(icon[0]!, new vscode.ThemeColor(icon[1]!));
+  item.description = [proof ? report.endpoint : report.ttft === null ? null : ms(report.ttft), report.partial ? vscode.l10n.t('not finished') : null, since(report.createdAt)].filter(Boolean).join(' · ');
+  const looks = proof ? { yes: 'met', less: 'missed', failed: 'missed', more: 'unclear', unknown: 'none' }[proof.state] : (report.verdict ?? 'none');
+  const icon = { met: ['testing-passed-icon', 'testing.iconPassed'], missed: ['testing-failed-icon', 'testing.iconFailed'], unclear: ['question', 'testing.iconQueued'], none: ['circle-outline', 'testing.iconSkipped'] }[looks];
+  item.iconPath = new vscode.ThemeIcon(icon![0]!, new vscode.ThemeColor(icon![1]!));
   item.contextValue = 'report';
-  item.tooltip = [vscode.l10n.t('{0} requests', report.requests), verdictShort(report.verdict), new Date(report.createdAt).toLocaleString()].filter(Boolean).join('\n');
+  item.tooltip = tooltipOf(report);
   item.command = { command: commandIds.openReport, title: vscode.l10n.t('Open'), arguments: [report.id] };
   return item;
+}
+
+/** Kind, endpoint, prompt and time; what it came to where the label does not say it. */
+function tooltipOf({ scenario, proof, endpoint, prompt, requests, verdict, createdAt }: StoredReport): string {
+  const kind = proof ? vscode.l10n.t('Proof of the prefix cache') : scenario === 'probe' ? vscode.l10n.t('Probe') : scenario.charAt(0).toUpperCase() + scenario.slice(1);
+  return [kind, endpoint, prompt, proof ? null : vscode.l10n.t('{0} requests', requests), proof ? null : verdictShort(verdict), new Date(createdAt).toLocaleString()].filter(Boolean).join('\n');
 }

@@ -82,8 +82,22 @@ export function urlProblem(url: string): string | null {
   }
 }
 
+const hostIn = (url: string): string => /^(\[[^\]]*\]|[^:/?#]*)/.exec(url)?.[1] ?? '';
+
 function isLocal(url: string): boolean {
-  return isLoopbackHost(/^(\[[^\]]*\]|[^:/?#]*)/.exec(url)?.[1] ?? '') || /^[^/]*:\d+/.test(url);
+  return isNearby(hostIn(url)) || /^[^/]*:\d+/.test(url);
+}
+
+/** Whether a host is this machine or on its own network, by its name or address. */
+function isNearby(host: string): boolean {
+  return isLoopbackHost(host) || /^(10\.|192\.168\.|169\.254\.|172\.(1[6-9]|2\d|3[01])\.)[\d.]+$/.test(host) || /^\[f[cde]/i.test(host) || /\.(local|lan|internal|home\.arpa)$/i.test(host) || /^[\w-]*[a-z][\w-]*$/i.test(host);
+}
+
+/** What a person typed as a URL: without a scheme it is http on this machine and its own network, https anywhere else. */
+export function withScheme(typed: string): string {
+  const url = typed.trim();
+  if (url === '' || url.startsWith('/') || /^[a-z][a-z0-9+.-]*:(?!\d)/i.test(url)) return url;
+  return `${isNearby(hostIn(url)) ? 'http' : 'https'}://${url}`;
 }
 
 function withoutQuery(url: string): string {

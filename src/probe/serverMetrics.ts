@@ -246,9 +246,10 @@ function bucketDifference(before: Scrape, after: Scrape, name: string): Buckets 
 
 /**
  * A quantile by linear interpolation inside its bucket (Prometheus' histogram_quantile), in the histogram's unit.
- * In the last, open bucket it is the text "> last bound"; null without buckets.
+ * In the first bucket only its bound is known, since all that is in it may lie at its lower end; in the last, open one only the bound before it.
+ * Null without counts.
  */
-export function bucketQuantile(buckets: { readonly bounds: readonly number[]; readonly counts: readonly number[] }, q: number): number | { readonly above: number } | null {
+export function bucketQuantile(buckets: { readonly bounds: readonly number[]; readonly counts: readonly number[] }, q: number): number | { readonly above: number } | { readonly below: number } | null {
   const n = buckets.counts.at(-1) ?? 0;
   if (n <= 0) return null;
   const rank = q * n;
@@ -256,6 +257,7 @@ export function bucketQuantile(buckets: { readonly bounds: readonly number[]; re
   const bound = buckets.bounds[i] ?? Number.POSITIVE_INFINITY;
   const lower = i > 0 ? (buckets.bounds[i - 1] ?? 0) : 0;
   if (bound === Number.POSITIVE_INFINITY) return { above: lower };
+  if (i === 0) return { below: bound };
   const below = i > 0 ? (buckets.counts[i - 1] ?? 0) : 0;
   const inside = (buckets.counts[i] ?? 0) - below;
   return inside <= 0 ? bound : lower + (bound - lower) * ((rank - below) / inside);
@@ -283,7 +285,8 @@ export function serverView(source: string, scrapes: readonly { readonly t: Milli
     return name === undefined ? [] : [{ name, label, difference: difference(first.scrape, last.scrape, name) }];
   });
   if (counters.some((c) => c.difference === null)) notes.push('A counter went back during the run: the server restarted, so its differences are unknown.');
-  const toMs = (q: ReturnType<typeof bucketQuantile>) => (q === null ? null : typeof q === 'number' ? finite(q * 1000) : `> ${q.above * 1000}`);
+  const bound = (seconds: number): string => String(Number((seconds * 1000).toPrecision(6)));
+  const toMs = (q: ReturnType<typeof bucketQuantile>) => (q === null ? null : typeof q === 'number' ? finite(q * 1000) : 'above' in q ? `> ${bound(q.above)}` : `≤ ${bound(q.below)}`);
   const histograms = known.histograms.flatMap(([names, label]) => {
     const name = present(last.scrape, names, '_bucket');
     const buckets = name === undefined ? null : bucketDifference(first.scrape, last.scrape, name);
@@ -291,7 +294,7 @@ export function serverView(source: string, scrapes: readonly { readonly t: Milli
     const quantile = (q: number) => toMs(bucketQuantile(buckets, q));
     return [{ name, label, unit: 'ms' as const, n: buckets.n, mean: buckets.sum === null ? null : finite((buckets.sum / buckets.n) * 1000), p50: quantile(0.5), p90: quantile(0.9), p99: quantile(0.99) }];
   });
-  if (histograms.length > 0) notes.push('The server’s percentiles are interpolated inside its histogram buckets and hold all its requests of the time, not only this run’s.');
+  if (histograms.length > 0) notes.push('The server’s percentiles are interpolated inside its histogram buckets and hold all its requests of the time, not only this run’s. ≤ and > stand where only the bound of the first or last bucket is known.');
   return { source, server: known.server, gauges, counters, histograms, prefixCacheHitRate: hitRate(known, first.scrape, last.scrape), notes };
 }
 

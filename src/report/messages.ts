@@ -43,9 +43,9 @@ export type ToWebview =
   | { readonly type: 'problem'; readonly problem: PanelProblem }
   /** A run has begun; `total` requests including warm-up. The report is empty but for plan and endpoint. */
   | { readonly type: 'begin'; readonly report: Report; readonly total: number }
-  | { readonly type: 'live'; readonly rows: readonly LiveRow[]; readonly done: number; readonly total: number; readonly elapsed: Milliseconds; readonly eta: Milliseconds | null }
-  /** New finished samples and the report so far (`samples` left empty in it). */
-  | { readonly type: 'samples'; readonly samples: readonly Sample[]; readonly report: Report; readonly packed?: PackedDeltas }
+  | { readonly type: 'live'; readonly rows: readonly LiveRow[]; readonly done: number; readonly total: number; readonly elapsed: Milliseconds; readonly eta: Milliseconds | null; /** An experiment waits on purpose: in all, and what is left. */ readonly wait?: { readonly whole: Milliseconds; readonly left: Milliseconds } | null }
+  /** New finished samples and the report so far (`samples` left empty in it); how many have finished of how many, where more than these are known of. */
+  | { readonly type: 'samples'; readonly samples: readonly Sample[]; readonly report: Report; readonly done?: number; readonly total?: number; readonly packed?: PackedDeltas }
   /** The whole report: at the end of a run, or on opening one. */
   | { readonly type: 'report'; readonly report: Report; readonly live: boolean; readonly stopped: 'user' | 'breaker' | 'budget' | null; readonly canRunAgain: boolean; readonly textKept: boolean; readonly packed?: PackedDeltas }
   | { readonly type: 'compare'; readonly a: Report; readonly b: Report; readonly packed?: readonly [a: PackedDeltas, b: PackedDeltas] }

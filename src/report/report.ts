@@ -93,6 +93,7 @@ export interface ServerView {
   readonly server: string | null;
   readonly gauges: readonly { readonly name: string; readonly label: string; readonly points: readonly (readonly [t: Milliseconds, value: number])[] }[];
   readonly counters: readonly { readonly name: string; readonly label: string; readonly difference: number | null }[];
+  /** A percentile is a number where it lies between two bounds, else the bound in words (`≤ 50`, `> 80000`). */
   readonly histograms: readonly { readonly name: string; readonly label: string; readonly unit: 'ms'; readonly n: number; readonly mean: number | null; readonly p50: number | string | null; readonly p90: number | string | null; readonly p99: number | string | null }[];
   /** Prefix-cache hit rate over the run from the counters, 0–1; null when not told. */
   readonly prefixCacheHitRate: number | null;

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import * as vscode from 'vscode';
+import { reportItem } from '../../../src/editor/views';
 import { startSimulator } from '../../../src/simulator/start';
 import { answering, config, openFile, parts, root, setUser, until } from '../extensionUnderTest';
 
@@ -138,7 +139,7 @@ describe('the tree of prompt files', () => {
 
 describe('proving', () => {
   it('sends the file cold, warm and changed; the lens then says served beside predicted', async () => {
-    const { handlers, runs, prefix, endpoints } = await parts();
+    const { handlers, runs, prefix, endpoints, store } = await parts();
     const simulator = await startSimulator({ script: path.join(root, 'dist/simulator.js') });
     try {
       await answering({});
@@ -161,6 +162,13 @@ describe('proving', () => {
       edit.insert(document.uri, document.positionAt(document.getText().length), '.');
       await vscode.workspace.applyEdit(edit);
       assert.match(prefix.proofs.of(document)?.lens ?? '', /edited since$/);
+      await prefix.documents.ready(document);
+      const titles = async () => (await vscode.commands.executeCommand<vscode.CodeLens[]>('vscode.executeCodeLensProvider', document.uri, 20)).map(({ command }) => command?.title ?? '');
+      await until(async () => (await titles()).includes('Prove again'), 'an edited file can be proven again from its lens');
+      const item = reportItem((await store.list())[0]!);
+      assert.match(item.label as string, /^Proof · prove\.prompty · 3\d\d of 4\d\d served$/);
+      assert.match(item.tooltip as string, /^Proof of the prefix cache\nproof\nprove\.prompty\n/);
+      assert.doesNotMatch(`${item.description as string} ${item.tooltip as string}`, /SLO|verdict|\d ms/);
     } finally {
       await simulator.stop();
       await config().update('endpoints', undefined, vscode.ConfigurationTarget.Global);

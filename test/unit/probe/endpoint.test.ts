@@ -1,12 +1,21 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { displayUrl, endpointFromUrl, environmentNames, isLoopback, originOf, parseEndpoints, resolveEnvironment, urlProblem } from '../../../src/probe/endpoint';
+import { displayUrl, endpointFromUrl, environmentNames, isLoopback, originOf, parseEndpoints, resolveEnvironment, urlProblem, withScheme } from '../../../src/probe/endpoint';
 
 function problem(entry: unknown): string {
   const { problems, endpoints } = parseEndpoints([entry]);
   assert.equal(endpoints.length, 0);
   return problems.map(({ path, message }) => `${path}: ${message}`).join('\n');
 }
+
+describe('a URL as typed', () => {
+  it('without a scheme is http on this machine and its network, https anywhere else', () => {
+    for (const near of ['localhost:8124', '127.0.0.1:8000/v1', '[::1]:8000', '10.0.0.7:8000', '192.168.1.4', '172.20.0.3:1', 'gpu-box:8000/v1', 'nas.local', 'box.lan:11434']) assert.equal(withScheme(` ${near} `), `http://${near}`);
+    for (const far of ['api.openai.com/v1', 'llm.example.com:8443/v1', '172.15.0.1', '8.8.8.8:80', '10.example.com']) assert.equal(withScheme(far), `https://${far}`);
+    for (const whole of ['http://a', 'https://a:1/v1', 'unix:/run/a.sock', 'ftp://a', 'mailto:x', '', '/v1']) assert.equal(withScheme(whole), whole);
+    for (const typed of ['localhost:8124', '[::1]:8000', 'api.openai.com/v1']) assert.equal(urlProblem(withScheme(typed)), null);
+  });
+});
 
 describe('endpoints from settings', () => {
   it('get their defaults', () => {

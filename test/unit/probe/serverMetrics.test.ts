@@ -37,8 +37,8 @@ describe('server metrics', () => {
     const ttft = view.histograms[0];
     assert.equal(ttft?.name, 'vllm:time_to_first_token_seconds');
     assert.equal(ttft.n, 20);
-    // 10 of 20 lie below 100 ms, so p50 is the bound; p90 lies 8/10 into the bucket from 100 to 200 ms.
-    assert.ok(Math.abs(Number(ttft.p50) - 100) < 1e-9);
+    // 10 of 20 lie in the first bucket, so p50 is at most its bound; p90 lies 8/10 into the bucket from 100 to 200 ms.
+    assert.equal(ttft.p50, '≤ 100');
     assert.ok(Math.abs(Number(ttft.p90) - 180) < 1e-9);
     assert.ok(Math.abs((ttft.mean ?? 0) - 75) < 1e-9);
     assert.ok(Math.abs((view.prefixCacheHitRate ?? 0) - 0.9) < 1e-9);
@@ -62,6 +62,16 @@ describe('server metrics', () => {
   it('says "> last bound" for the open bucket', () => {
     assert.deepEqual(bucketQuantile({ bounds: [1, 2, Infinity], counts: [1, 2, 10] }, 0.99), { above: 2 });
     assert.equal(bucketQuantile({ bounds: [1, Infinity], counts: [0, 0] }, 0.5), null);
+    assert.deepEqual(bucketQuantile({ bounds: [1, 2, Infinity], counts: [4, 8, 8] }, 0.5), { below: 1 });
+    assert.equal(bucketQuantile({ bounds: [1, 2, Infinity], counts: [4, 8, 8] }, 0.75), 1.5);
+  });
+
+  it('does not invent percentiles where everything lies in the first bucket', () => {
+    const page = (n: number, sum: number) => parseScrape(`vllm:num_requests_running 0\nvllm:request_queue_time_seconds_bucket{le="0.05"} ${n}\nvllm:request_queue_time_seconds_bucket{le="0.1"} ${n}\nvllm:request_queue_time_seconds_bucket{le="+Inf"} ${n}\nvllm:request_queue_time_seconds_count ${n}\nvllm:request_queue_time_seconds_sum ${sum}\n`);
+    const view = serverView('x', [{ t: 0, scrape: page(0, 0) }, { t: 1, scrape: page(20, 0.0134) }]);
+    const [queue] = view?.histograms ?? [];
+    assert.deepEqual([queue?.mean, queue?.p50, queue?.p90, queue?.p99], [0.67, '≤ 50', '≤ 50', '≤ 50']);
+    assert.ok(view?.notes.some((note) => note.includes('≤ and >')));
   });
 
   it('reads llama.cpp, SGLang, TGI, TensorRT-LLM and Dynamo names', () => {

@@ -31,6 +31,19 @@ describe('a scenario result', () => {
     const view = readScenario('prefix', { rows: [{ kind: 'cold', cached: 0 }, { kind: 'warm', cached: 1904, ttft: 91.54, nested: [] }] });
     assert.deepEqual(view.table, [['kind', 'cached', 'ttft'], ['cold', '0', ''], ['warm', '1\u202F904', '91.5']]);
   });
+  it('of a proof puts served tokens and what affinity and expiry came to first, and leaves its verdict to the panel', () => {
+    const row = (kind: string, served: number) => ({ kind, n: 6, promptTokens: 1424, predicted: { tokens: 1368, exact: true }, served: { p50: served, min: served, max: served, n: 6, from: 'usage' }, ttft: { p50: 20.5, low: 18, high: 22 }, state: 'yes' });
+    const view = readScenario('prefix', { schema: 'first-token/prefix@1', verdict: 'As predicted.', rows: [row('cold', 0), row('changed', 1368)], sentences: ['Predicted by the rule.', 'Affinity: 9 of 9 repeats hit.', 'Expiry, cached after a wait of 60 s.'] });
+    assert.equal(view.verdict, null);
+    assert.deepEqual(view.first, ['Affinity: 9 of 9 repeats hit.', 'Expiry, cached after a wait of 60 s.']);
+    assert.deepEqual(view.sentences, ['Predicted by the rule.']);
+    assert.deepEqual(view.table[2], ['a later request', '6', '1,424', '1,368', '1,368', 'the answers', '✓ as predicted']);
+    assert.ok(!view.table.flat().some((text) => /TTFT|20\.5/.test(text)), 'how long each waited has a table of its own');
+  });
+  it('of a sweep says that a step has no verdict, not that it was refused', () => {
+    const view = readScenario('sweep', { steps: [{ concurrency: 1, verdict: null, clientBottleneck: 'busy' }], knee: null });
+    assert.equal(view.table[1]?.at(-1), 'no verdict');
+  });
   it('that is damaged shows nothing rather than guessing', () => {
     for (const result of [null, 'x', [], { steps: [{}] }, { steps: 'x' }]) assert.equal(readScenario('sweep', result).sweep, null);
   });

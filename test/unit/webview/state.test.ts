@@ -78,6 +78,19 @@ describe('the state of the panel', () => {
     assert.equal(runOf(state).tracks.get('a')?.count, 1);
   });
 
+  it('counts over all steps with each answer, and knows what is waited for', () => {
+    const state = createState();
+    applyMessage(state, { type: 'begin', report: report('r'), total: 6 });
+    const { view } = state;
+    assert.ok(view.kind === 'run');
+    applyMessage(state, { type: 'samples', samples: [sample('s1', 0, [10])], report: report('r'), done: 5, total: 6 });
+    assert.deepEqual([view.run.done, view.run.total], [5, 6]);
+    applyMessage(state, { type: 'live', rows: [], done: 5, total: 6, elapsed: 100, eta: null, wait: { whole: 60_000, left: 42_000 } });
+    assert.deepEqual(view.run.wait, { whole: 60_000, left: 42_000 });
+    applyMessage(state, { type: 'samples', samples: [sample('s2', 20, [30])], report: report('r'), done: 6, total: 6 });
+    assert.equal(view.run.wait, null);
+  });
+
   it('replaces a sample that is sent twice', () => {
     const state = begun();
     for (const offsets of [[100], [100, 120]]) applyMessage(state, { type: 'samples', samples: [sample('a', 0, offsets)], report: report('r') });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import * as vscode from 'vscode';
 import { hashOf } from '../../../src/editor/promptResults';
-import { openFile, parts, setUser, config } from '../extensionUnderTest';
+import { openFile, parts, setUser, config, until } from '../extensionUnderTest';
 
 async function lensTitles(document: vscode.TextDocument): Promise<string[]> {
   const lenses = await vscode.commands.executeCommand<vscode.CodeLens[]>('vscode.executeCodeLensProvider', document.uri, 100);
@@ -17,6 +17,39 @@ describe('lenses', () => {
       assert.deepEqual(await lensTitles(await openFile(name, 'Say hello.')), ['$(play) Probe'], name);
     }
     assert.deepEqual(await lensTitles(await openFile('readme.md', 'Say hello.')), []);
+  });
+
+  it('stand on files that hold a prompt by content, whatever their name, and on no other', async () => {
+    await parts();
+    const request = JSON.stringify({ model: 'm', messages: [{ role: 'system', content: 'Answer politely. '.repeat(30) }, { role: 'user', content: 'Hello' }] });
+    const holding: readonly (readonly [string, string])[] = [
+      ['ordinary/chat.json', request],
+      ['ordinary/triage.jinja2', 'You triage tickets. {{ ticket }}'],
+      ['ordinary/bot.py', `def build(q):\n    return f"""You are a bot. {q}\n${'Answer politely. '.repeat(100)}"""\n`],
+    ];
+    for (const [name, text] of holding) {
+      const document = await openFile(name, text);
+      await until(async () => (await lensTitles(document)).includes('$(play) Probe'), `the lens of ${name}`);
+      assert.ok((await (await parts()).prefix.documents.ready(document))?.prompts[0], name);
+    }
+    const others: readonly (readonly [string, string])[] = [
+      ['ordinary/history.json', JSON.stringify({ title: 'x', messages: [{ role: 'user', content: 'Hello' }] })],
+      ['ordinary/nginx.conf.j2', 'server { listen {{ port }}; }'],
+      ['ordinary/main.py', 'print("You are here")\n'],
+      ['ordinary/guide.md', 'When you are a newcomer, read this.'],
+    ];
+    for (const [name, text] of others) assert.deepEqual(await lensTitles(await openFile(name, text)), [], name);
+  });
+
+  it('keep their lens while a request is half-typed', async () => {
+    await parts();
+    const document = await openFile('ordinary/typed.json', JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hello' }] }));
+    assert.ok((await lensTitles(document)).includes('$(play) Probe'));
+    const edit = new vscode.WorkspaceEdit();
+    edit.delete(document.uri, new vscode.Range(document.positionAt(document.getText().length - 1), document.positionAt(document.getText().length)));
+    assert.ok(await vscode.workspace.applyEdit(edit));
+    assert.ok((await lensTitles(document)).includes('$(play) Probe'));
+    await vscode.commands.executeCommand('workbench.action.files.revert');
   });
 
   it('follow firstToken.promptFiles and firstToken.lens', async () => {

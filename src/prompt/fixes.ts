@@ -1,5 +1,6 @@
 /** Quick fixes for changing places and structure findings: plain text edits with a title and a preview. Nothing here is applied on save. */
 import { findNodeAtLocation, getNodeValue, parseTree, type Node } from 'jsonc-parser';
+import { holds, type Claim } from './fixProof';
 import type { ChangingPlace, PrefixReport } from './prefix';
 import type { FormatId, Part, Piece, Place, Prompt, PromptFile, Span, Volatility } from './prompt';
 import { formatClass } from './vocabulary';
@@ -50,10 +51,13 @@ function insertionsOf(text: string, edit: TextEdit): readonly TextEdit[] {
   ].filter(({ text: added }) => added !== '');
 }
 
-const editFix = (kind: FixKind, title: string, text: string, given: readonly TextEdit[]): Fix => {
-  const edits = given.flatMap((edit) => insertionsOf(text, edit));
-  return { kind, title, preview: previewOf(text, edits), edits };
-};
+/** The fix, with the file's own line ends; none when the edited file would not be what the claim says. */
+function editFix(kind: FixKind, title: string, file: PromptFile, given: readonly TextEdit[], claim: Claim | null): Fix[] {
+  const { text } = file;
+  const ended = /\r\n/.test(text) && !/(?:^|[^\r])\n/.test(text) ? given.map((edit) => ({ ...edit, text: edit.text.replace(/\r?\n/g, '\r\n') })) : given;
+  const edits = ended.flatMap((edit) => insertionsOf(text, edit));
+  return claim !== null && !holds(file, applyEdits(text, edits), claim) ? [] : [{ kind, title, preview: previewOf(text, edits), edits }];
+}
 
 /** What fixes are made for. */
 export interface FixContext {
@@ -82,23 +86,44 @@ function contentEnd(part: Part): number | null {
   return null;
 }
 
-/** The stretch of plain text and expressions around a place that can be cut anywhere: no control tags, marks or comments in it. */
-function freeStretch(part: Part, at: number): Place | null {
-  const index = part.spans.findIndex((span) => span.start <= at && at < span.end);
-  if (index < 0) return null;
+/** The spans around an offset that follow each other without a gap and are all wanted, so that no border of a string lies between them. */
+function run(part: Part, at: number, wanted: (span: Span) => boolean): readonly Span[] {
+  const { spans } = part;
+  const index = spans.findIndex((span) => span.start <= at && at < span.end);
+  const follows = (left: number) => spans[left] !== undefined && spans[left + 1] !== undefined && spans[left].end === spans[left + 1]?.start && wanted(spans[left]) && wanted(spans[left + 1]!);
+  if (spans[index] === undefined || !wanted(spans[index])) return [];
   let [from, to] = [index, index];
-  const free = (span: Span | undefined) => span !== undefined && (span.kind === 'literal' || span.kind === 'expression');
-  if (!free(part.spans[index])) return null;
-  while (free(part.spans[from - 1])) from -= 1;
-  while (free(part.spans[to + 1])) to += 1;
-  return { start: part.spans[from]?.start ?? at, end: part.spans[to]?.end ?? at };
+  while (follows(from - 1)) from -= 1;
+  while (follows(to)) to += 1;
+  return spans.slice(from, to + 1);
 }
 
-/** How lines are broken where a part is written: real line breaks, `\n` inside a JSON or YAML string, or not at all. */
+/** The stretch of plain text and expressions around a place that can be cut anywhere: no control tags, marks, comments or ends of a string in it. */
+function freeStretch(part: Part, at: number): Place | null {
+  const spans = run(part, at, ({ kind }) => kind === 'literal' || kind === 'expression');
+  const [first, last] = [spans[0], spans.at(-1)];
+  return first === undefined || last === undefined ? null : { start: first.start, end: last.end };
+}
+
+const isCode = (file: PromptFile) => file.format === 'python' || file.format === 'javascript';
+
+/** How the string of code around an offset of a part opens: its prefix and its quotes; null when none does. */
+function opening(file: PromptFile, part: Part, at: number): { readonly prefix: string; readonly quotes: string } | null {
+  const start = run(part, at, () => true)[0]?.start;
+  const found = start === undefined ? null : /([A-Za-z]*)("""|'''|["'`])$/.exec(file.text.slice(Math.max(0, start - 8), start));
+  return found === null ? null : { prefix: found[1]!.toLowerCase(), quotes: found[2]! };
+}
+
+/** How lines are broken where a part is written: real line breaks, `\n` inside a string, or not at all. */
 type Breaks = 'lines' | 'escaped' | 'none';
 
-function breaksOf(file: PromptFile, part: Part): Breaks {
+/** `at` tells which of several strings of code is meant. */
+function breaksOf(file: PromptFile, part: Part, at: number): Breaks {
   const { text } = file;
+  if (isCode(file)) {
+    const string = opening(file, part, at);
+    return string === null ? 'none' : string.quotes.length === 3 || string.quotes === '`' ? 'lines' : string.prefix.includes('r') ? 'none' : 'escaped';
+  }
   const sources = part.spans.filter(isContent).map((span) => ({ start: span.start, source: span.kind === 'literal' ? text.slice(span.start, span.end) : '' }));
   if (sources.some(({ source }) => /[\r\n]/.test(source))) return 'lines';
   if (sources.some(({ source }) => source.includes('\\n')) && sources.some(({ start: at }) => isQuoted(text, at))) return 'escaped';
@@ -125,7 +150,7 @@ function unitAround(file: PromptFile, part: Part, place: Place): Unit | null {
   const { text } = file;
   const stretch = freeStretch(part, place.start);
   if (stretch === null || place.end > stretch.end) return null;
-  const breaks = breaksOf(file, part);
+  const breaks = breaksOf(file, part, place.start);
   const line = breaks === 'none' ? stretch : lineIn(text, stretch, place, breaks);
   const whole = text.slice(line.start, line.end);
   const alone = line.start <= stretch.start && line.end >= stretch.end;
@@ -164,12 +189,16 @@ function sentenceIn(text: string, line: Place, place: Place): Place {
 function writeAtEnd(file: PromptFile, part: Part, unit: Unit, from: Part): TextEdit | null {
   const at = contentEnd(part);
   if (at === null) return null;
-  const breaks = breaksOf(file, part);
-  if (part !== from && breaks !== breaksOf(file, from) && /["'\\]/.test(unit.text)) return null;
+  const breaks = breaksOf(file, part, at - 1);
+  const there = isCode(file) ? opening(file, part, at - 1) : null;
+  const here = isCode(file) ? opening(file, from, unit.start) : null;
+  if (isCode(file) && (there === null || here === null)) return null;
+  if (there?.quotes !== here?.quotes && there !== null && unit.text.includes(there.quotes[0]!)) return null;
+  if ((part !== from || there?.quotes !== here?.quotes) && breaks !== breaksOf(file, from, unit.start) && /["'\\]/.test(unit.text)) return null;
+  if (breaks !== 'lines' && /[\r\n]/.test(unit.text)) return null;
   if (unit.whole !== 'line' && part === from) return { start: at, end: at, text: ` ${unit.text}` };
   const indent = /^[ \t]*/.exec(file.text.slice(file.text.lastIndexOf('\n', at - 1) + 1, at))?.[0] ?? '';
-  const eol = file.text.includes('\r\n') ? '\r\n' : '\n';
-  const separator = breaks === 'lines' ? `${eol}${indent}` : breaks === 'escaped' ? '\\n' : ' ';
+  const separator = breaks === 'lines' ? `\n${indent}` : breaks === 'escaped' ? '\\n' : ' ';
   return { start: at, end: at, text: `${separator}${unit.text}` };
 }
 
@@ -182,14 +211,15 @@ function moveFixes(place: ChangingPlace, piece: Piece, { file, prompt, pieces }:
   if (unit === null) return [];
   const what = unit.whole === 'line' ? 'line' : unit.whole === 'sentence' ? 'sentence' : 'value';
   const cut: TextEdit = { start: unit.start, end: unit.end, text: '' };
+  const moved = (to: number): Claim => ({ kind: 'moved', prompt: file.prompts.indexOf(prompt), from: piece.part, to, unit });
   const fixes: Fix[] = [];
   const own = writeAtEnd(file, part, unit, part);
   const behind = pieces.some((p) => p.part === piece.part && p.kind === 'static' && p.end > unit.end && (p.foreign || file.text.slice(Math.max(p.start, unit.end), p.end).trim() !== ''));
-  if (own !== null && behind && own.start >= unit.end) fixes.push(editFix('move-behind', `Move the ${what} behind the static text`, file.text, [cut, own]));
+  if (own !== null && behind && own.start >= unit.end) fixes.push(...editFix('move-behind', `Move the ${what} behind the static text`, file, [cut, own], moved(piece.part)));
   const user = prompt.parts.findLast((p) => p.slot === 'messages' && p.role === 'user' && contentEnd(p) !== null);
   if (user !== undefined && user !== part && prompt.parts.indexOf(user) > piece.part) {
     const there = writeAtEnd(file, user, unit, part);
-    if (there !== null) fixes.push(editFix('move-to-user', `Move the ${what} into the last user message`, file.text, [cut, there]));
+    if (there !== null) fixes.push(...editFix('move-to-user', `Move the ${what} into the last user message`, file, [cut, there], moved(prompt.parts.indexOf(user))));
   }
   return fixes;
 }
@@ -197,39 +227,90 @@ function moveFixes(place: ChangingPlace, piece: Piece, { file, prompt, pieces }:
 /** A date format without its time of day, or null when nothing sensible is left. */
 export function coarsenFormat(format: string): string | null {
   if (formatClass(format) !== 'minute') return null;
-  const coarse = format.includes('%')
-    ? format
-        .replace(/%[-_#]?c/g, '%x')
-        .replace(/[\s,T:.-]*(?:\bat )?%[-_#]?[HIklMSfLpPXTRrsQNzZ]/g, '')
-        .replace(/^[\s,:.-]+|[\s,:.TZ-]+$/g, '')
-    : format
-        .replace(/(?:\s*'T'|[\sT,:.-])*(?:HH?|hh?|kk?|mm|ss?|S+|tt|aa?|A|Z+|z+|XXX?|xxx?)(?![A-Za-z])/g, '')
-        .replace(/^[\s,:.-]+|[\s,:.-]+$/g, '');
-  if (coarse === '') return format.includes('%') ? '%Y-%m-%d' : 'yyyy-MM-dd';
+  if (format.includes('%')) return coarsenDirectives(format);
+  const coarse = format
+    .replace(/([Hhkmsa])\s*'[^']*'\s*$/, '$1')
+    .replace(/(?:\s*'T'|[\sT,:.-])*(?:HH?|hh?|kk?|mm|ss?|S+|tt|aa?|A|Z+|z+|XXX?|xxx?)(?![A-Za-z])/g, '')
+    .replace(/^[\s,:.-]+|[\s,:.-]+$/g, '');
+  return coarse === '' ? 'yyyy-MM-dd' : formatClass(coarse) === 'day' ? coarse : null;
+}
+
+const isTime = (token: string | undefined) => token !== undefined && /^%[-_#]?[HIklMSfLpPXTRrsQNzZ]$/.test(token);
+const isDirective = (token: string | undefined) => token !== undefined && /^%[-_#]?[A-Za-z]$/.test(token);
+
+/** A `strftime` format: the directives for the time of day go, and the text that belongs to them. */
+function coarsenDirectives(format: string): string | null {
+  const tokens = format.replace(/%[-_#]?c/g, '%x').match(/%[-_#]?[A-Za-z]|(?:(?!%[-_#]?[A-Za-z])[^])+/g) ?? [];
+  const kept: string[] = [];
+  for (const [i, token] of tokens.entries()) {
+    const [before, behind] = [tokens[i - 1], tokens[i + 1]];
+    if (isDirective(token)) kept.push(...(isTime(token) ? [] : [token]));
+    else if (isTime(before)) {
+      // Words between the time and the date could belong to either.
+      if (isDirective(behind) && !isTime(behind) && /\p{L}/u.test(token)) return null;
+      if (isDirective(behind) && !isTime(behind) && kept.some((one) => isDirective(one))) kept.push(token);
+    } else if (isTime(behind) && isDirective(before)) kept.push(/^[^\s,T:.-]*/.exec(token)![0]);
+    else kept.push(token);
+  }
+  if (!kept.some((token) => isDirective(token))) return '%Y-%m-%d';
+  const coarse = kept.join('').trim();
   return formatClass(coarse) === 'day' ? coarse : null;
 }
 
-/** Clock expressions without a format, and how the same language writes the date alone. */
+/** Clock calls without a format that give a text, and how the same language writes the date alone. */
 const coarser: readonly (readonly [RegExp, string])[] = [
   [/\btime\.(?:now|utcnow|Now|UtcNow)\b/, 'time.Date'],
   [/\bCURRENT_(?:DATETIME|TIME)\b/, 'CURRENT_DATE'],
   [/\bnew Date\(\)\.toISOString\(\)(?!\.slice)/, 'new Date().toISOString().slice(0, 10)'],
-  [/\bnew Date\(\)\.toLocale(?:Time)?String\(/, 'new Date().toLocaleDateString('],
+  [/\bnew Date\(\)\.toLocale(?:Time)?String\((?![^)]*(?:hour|minute|second|timeStyle))/, 'new Date().toLocaleDateString('],
   [/\b((?:datetime\.)?datetime\.(?:utcnow|now)\([^()]*\))\.isoformat\(\)/, '$1.date().isoformat()'],
-  [/\b((?:(?:datetime\.)?datetime\.)?(?:utcnow|now)\([^()]*\))(?!\.)/, "$1.strftime('%Y-%m-%d')"],
 ];
 
-function coarsenFix(place: ChangingPlace, piece: Piece, { file }: FixContext): Fix[] {
+/** A clock object alone in its substitution (nothing computes with it, no filter or format takes it), which Python and Jinja turn into text by `strftime`. */
+const clockAlone = /^(\{\{?[-+~]?\s*|)(str\(\s*)?((?:(?:datetime\.)?datetime\.)?(?:utcnow|now)\([^()]*\))(\s*\))?(\s*[-+~]?\}\}?|)$/;
+
+/** The texts that may stand for a clock expression without its time of day, best first. */
+function coarserSources(source: string, piece: Piece, file: PromptFile, part: Part | undefined): readonly string[] {
+  if (piece.span.kind !== 'expression') return [];
+  const replaced = (format: string, at: number) => {
+    const coarse = coarsenFormat(format);
+    return coarse === null || at < 0 ? [] : [source.slice(0, at) + coarse + source.slice(at + format.length)];
+  };
+  const { clockFormat } = piece.span;
+  if (clockFormat !== null) return replaced(clockFormat, source.indexOf(clockFormat));
+  // The format behind the colon of an f-string's replacement.
+  const spec = file.format !== 'python' ? undefined : piece.span.references.flatMap(({ strings }) => strings).find((text) => text !== '' && source.endsWith(`:${text}}`));
+  if (spec !== undefined) return replaced(spec, source.length - 1 - spec.length);
+  const rule = coarser.find(([pattern]) => pattern.test(source));
+  if (rule !== undefined) return [source.replace(rule[0], rule[1])];
+  const alone = file.format === 'python' || (file.language === 'jinja' && file.format !== 'baml') ? clockAlone.exec(source) : null;
+  if (alone === null || (alone[2] === undefined) !== (alone[4] === undefined)) return [];
+  const quotes = part === undefined ? undefined : opening(file, part, piece.start)?.quotes[0];
+  const usable = isCode(file) ? (quotes === "'" ? ['"'] : ["'"]) : ["'", '"'];
+  return usable.map((quote) => `${alone[1] ?? ''}${alone[3] ?? ''}.strftime(${quote}%Y-%m-%d${quote})${alone[5] ?? ''}`);
+}
+
+function coarsenFix(place: ChangingPlace, piece: Piece, { file, prompt }: FixContext): Fix[] {
   if (place.judgement.volatility !== 'minute' || piece.foreign || piece.span.kind !== 'expression') return [];
   const source = file.text.slice(place.start, place.end);
-  const { clockFormat } = piece.span;
-  const coarse = clockFormat === null ? null : coarsenFormat(clockFormat);
-  const at = clockFormat === null ? -1 : source.indexOf(clockFormat);
+  const claim: Claim = { kind: 'coarser', prompt: file.prompts.indexOf(prompt), at: place.start, most: 'day' };
   const title = 'Use the date without the time of day';
-  if (clockFormat !== null && coarse !== null && at >= 0) return [editFix('coarsen', title, file.text, [{ start: place.start + at, end: place.start + at + clockFormat.length, text: coarse }])];
-  if (clockFormat !== null) return [];
-  const rule = coarser.find(([pattern]) => pattern.test(source));
-  return rule === undefined ? [] : [editFix('coarsen', title, file.text, [{ start: place.start, end: place.end, text: source.replace(rule[0], rule[1]) }])];
+  for (const text of coarserSources(source, piece, file, prompt.parts[piece.part])) {
+    const changed = narrowed(source, text);
+    const fix = editFix('coarsen', title, file, [{ start: place.start + changed.start, end: place.start + changed.end, text: changed.text }], claim);
+    if (fix.length > 0) return fix;
+  }
+  return [];
+}
+
+/** The stretch in which two texts differ, as an edit of the first. */
+function narrowed(from: string, to: string): TextEdit {
+  const shorter = Math.min(from.length, to.length);
+  let start = 0;
+  while (start < shorter && from[start] === to[start]) start += 1;
+  let tail = 0;
+  while (tail < shorter - start && from[from.length - 1 - tail] === to[to.length - 1 - tail]) tail += 1;
+  return { start, end: from.length - tail, text: to.slice(start, to.length - tail) };
 }
 
 /** How each format begins a message of a role at the start of a line; null where it cannot. */
@@ -245,7 +326,7 @@ function roleLine(file: PromptFile, part: Part, role: string, indent: string): s
       return file.text.slice(part.start, part.end).startsWith('<message') ? `</message>\n<message role="${role}">\n` : null;
     case 'github-models': {
       const item = /^([ \t]*)-[ \t]/.exec(file.text.slice(file.text.lastIndexOf('\n', part.start) + 1))?.[1];
-      return item === undefined || breaksOf(file, part) !== 'lines' ? null : `${item}- role: ${role}\n${item}  content: |\n`;
+      return item === undefined || breaksOf(file, part, part.start) !== 'lines' ? null : `${item}- role: ${role}\n${item}  content: |\n`;
     }
     default:
       return null;
@@ -257,7 +338,7 @@ function splitFix(place: ChangingPlace, piece: Piece, { file, prompt, report, pi
   if (part === undefined || report.rule.family !== 'breakpoints' || piece.foreign || piece.branches.length > 0 || piece.loop !== 'constant') return [];
   if (report.sameVariant.end?.start !== place.start) return [];
   const stretch = freeStretch(part, place.start);
-  if (stretch === null || breaksOf(file, part) !== 'lines') return [];
+  if (stretch === null || breaksOf(file, part, place.start) !== 'lines') return [];
   const line = lineIn(file.text, stretch, place, 'lines');
   const at = file.text.lastIndexOf('\n', line.start - 1) + 1;
   const before = pieces.some((p) => p.part === piece.part && p.kind === 'static' && p.start < at && p.text.trim() !== '');
@@ -265,7 +346,7 @@ function splitFix(place: ChangingPlace, piece: Piece, { file, prompt, report, pi
   // OpenAI places its breakpoint at the end of all leading system messages together, so the rest has to be a user message there.
   const role = part.slot === 'system' && report.rule.breakpoints?.implicit === 'message-ends' ? 'user' : part.role;
   const marked = roleLine(file, part, role, file.text.slice(at, line.start));
-  return marked === null ? [] : [editFix('split', `End the message before this line; the rest becomes a ${role} message`, file.text, [{ start: at, end: at, text: marked }])];
+  return marked === null ? [] : editFix('split', `End the message before this line; the rest becomes a ${role} message`, file, [{ start: at, end: at, text: marked }], { kind: 'split', prompt: file.prompts.indexOf(prompt) });
 }
 
 /** Fixes for one changing place, best first. Moving text can change what it means: show the preview. */
@@ -315,6 +396,7 @@ const frontMatter = (text: string) => afterFence(text) > start(text);
 function commentStyle(file: PromptFile): CommentStyle | null {
   switch (file.format) {
     case 'prompty':
+      if (!frontMatter(file.text)) return file.language === 'mustache' ? handlebars : jinja;
       return { inline: file.language === 'mustache' ? handlebars.inline : jinja.inline, line: hash, top: afterFence };
     case 'dotprompt':
       return frontMatter(file.text) ? { inline: handlebars.inline, line: hash, top: afterFence } : handlebars;
@@ -387,11 +469,15 @@ export function ignoreFixes(file: PromptFile, place: Place, code: string | null)
   const style = commentStyle(file);
   if (style === null) return [];
   const top = style.top(file.text);
-  const atTop = (pragma: string) => [{ start: top, end: top, text: style.line(pragma) }];
+  const sent = style.sent === true;
+  const atTop = (title: string, pragma: string, claim: Claim | null) => editFix('ignore', title, file, [{ start: top, end: top, text: style.line(pragma) }], claim);
   const edit = ignoreHere(file, place, style, `first-token: ignore-line${code === null ? '' : ` ${code}`}`);
-  const here = edit === null ? [] : [editFix('ignore', style.sent === true ? 'Ignore here (the comment is sent with the prompt)' : 'Ignore here', file.text, [edit])];
-  const rule = code === null ? [] : [editFix('ignore', `Ignore ${code} in this file`, file.text, atTop(`first-token: ignore ${code}`))];
-  return [...here, ...rule, editFix('ignore', 'Ignore this file', file.text, atTop('first-token: off'))];
+  const line = (edit === null || edit.start > place.start ? 0 : edit.text.split('\n').length - 1) + file.text.slice(0, place.start).split('\n').length;
+  const here = edit === null ? [] : editFix('ignore', sent ? 'Ignore here (the comment is sent with the prompt)' : 'Ignore here', file, [edit], { kind: 'silenced', line, sent });
+  const whole = atTop('Ignore this file', 'first-token: off', { kind: 'silenced', line: null, sent });
+  // A comment at the same place: where the one is heeded the other is.
+  const rule = code === null || whole.length === 0 ? [] : atTop(`Ignore ${code} in this file`, `first-token: ignore ${code}`, null);
+  return [...here, ...rule, ...whole];
 }
 
 type Marker = 'cache_control' | 'prompt_cache_breakpoint' | 'cachePoint';
@@ -437,7 +523,7 @@ export function markerFixes(context: FixContext): readonly Fix[] {
     const atInstructions = (part: Part) => marker === 'prompt_cache_breakpoint' && (part.slot === 'tools' || /"instructions"\s*:\s*$/.test(file.text.slice(0, part.start)));
     const part = staticPart(context, (p) => !atInstructions(p));
     const edit = part === null ? null : markJson(file, part, marker);
-    return edit === null ? [] : [editFix('marker', title, file.text, [edit])];
+    return edit === null ? [] : editFix('marker', title, file, [edit], { kind: 'readable' });
   }
   if (file.format !== 'baml' || marker !== 'cache_control') return [];
   const role = /_\.role\(\s*(["'])\w+\1\s*(?=\))/;
@@ -446,7 +532,7 @@ export function markerFixes(context: FixContext): readonly Fix[] {
   const found = mark === undefined ? null : role.exec(file.text.slice(mark.start, mark.end));
   if (mark === undefined || found === null) return [];
   const at = mark.start + found.index + found[0].length;
-  return [editFix('marker', `${title} (the client needs allowed_role_metadata ["cache_control"])`, file.text, [{ start: at, end: at, text: `, cache_control=${markerValue.cache_control}` }])];
+  return editFix('marker', `${title} (the client needs allowed_role_metadata ["cache_control"])`, file, [{ start: at, end: at, text: `, cache_control=${markerValue.cache_control}` }], { kind: 'readable' });
 }
 
 function toolName(node: Node): string | null {
@@ -471,5 +557,5 @@ export function sortToolsFix(context: FixContext): readonly Fix[] {
     const text = sorted[i]?.text ?? tool.text;
     return text === tool.text ? [] : [{ start: part.start + tool.node.offset, end: part.start + tool.node.offset + tool.node.length, text }];
   });
-  return edits.length === 0 ? [] : [editFix('sort-tools', 'Sort the tools by name', file.text, edits)];
+  return edits.length === 0 ? [] : editFix('sort-tools', 'Sort the tools by name', file, edits, { kind: 'readable' });
 }

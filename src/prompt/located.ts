@@ -180,8 +180,15 @@ export function alignValue(value: string, source: string, from: number, end: num
   const out = new LocatedBuilder();
   let j = from;
   for (const c of value) {
-    while (j < end && source[j] !== c[0] && isSpace(source[j]!) && !(c === ' ' && source[j] === '\n')) j += 1;
+    const isBreak = c === '\n' || c === ' ';
+    while (j < end && source[j] !== c[0] && isSpace(source[j]!) && !(c === ' ' && source[j] === '\n') && !(isBreak && source.startsWith('\r\n', j))) j += 1;
     if (j >= end) j = Math.max(from, end - 1);
+    // One character of the value for the two of the line end, so that what stands before it ends before it.
+    if (isBreak && source.startsWith('\r\n', j) && j + 1 < end) {
+      out.addEscaped(c, j, 2);
+      j += 2;
+      continue;
+    }
     const matches = source.startsWith(c, j);
     if (matches) out.add(c, j);
     else out.addEscaped(c, j, c.length + 1);

@@ -39,6 +39,16 @@ function collect(spans: readonly Span[], regions: { start: number; end: number }
   for (const span of spans) {
     if (span.kind === 'comment') regions.push({ start: span.start, end: span.end });
     else if (span.kind === 'control') for (const branch of span.branches) collect(branch.spans, regions);
+    // The blocks of this file stand inside the parent that it extends.
+    else if (span.kind === 'include') collectLocal(span.spans ?? [], regions);
+  }
+}
+
+function collectLocal(spans: readonly Span[], regions: { start: number; end: number }[]): void {
+  for (const span of spans) {
+    if (span.kind === 'control' && span.local === true) collect([span], regions);
+    else if (span.kind === 'control') for (const branch of span.branches) collectLocal(branch.spans, regions);
+    else if (span.kind === 'include') collectLocal(span.spans ?? [], regions);
   }
 }
 

@@ -12,6 +12,8 @@ export interface FormatInput {
   /** The whole text, a byte order mark included. */
   readonly text: string;
   readonly readFile: ReadFile;
+  /** Syntax errors of code are problems too; else they are left to the language's own tools. */
+  readonly codeErrors?: boolean;
 }
 
 /** What a format makes of a file. */

@@ -77,6 +77,22 @@ describe('fixes: moving', () => {
     assert.ok(!kinds(`{% for d in documents %}{{ d }} {{ now() }}{% endfor %}\n${rules}`, 'now').includes('move-behind'));
     assert.ok(!kinds(`${rules}\nTime: {{ now() }}\n`, 'now').includes('move-behind'));
   });
+  it('only into a string that substitutes, and not across the strings of a list', () => {
+    useCodeReader(parseCode);
+    const kinds = (text: string, file: string, what: string) => fixesOf(analysed(text, file), what).map((f) => f.kind);
+    const ts = (user: string) => `const messages = [{ role: 'system', content: \`Now \${new Date().toISOString()}. ${rules}\` }, { role: 'user', content: ${user} }];\n`;
+    assert.deepEqual([ts('"Say hi"'), ts('`Say hi`')].map((text) => kinds(text, 'a.ts', 'Date').includes('move-to-user')), [false, true]);
+    const py = (user: string) => `def build(q):\n    return [{"role": "system", "content": f"""Now {datetime.now()}. ${rules}"""}, {"role": "user", "content": ${user}}]\n`;
+    assert.deepEqual([py('"Say hi"'), py('f"Say hi"')].map((text) => kinds(text, 'a.py', 'now').includes('move-to-user')), [false, true]);
+    assert.ok(edit(py('f"Say hi"'), fixesOf(analysed(py('f"Say hi"'), 'a.py'), 'now').find((f) => f.kind === 'move-to-user')).includes(String.raw`f"Say hi\nNow {datetime.now()}."`));
+    assert.ok(!kinds(`SYSTEM_PROMPT = "\\n".join(["You", f"Now {datetime.now()}", """${rules}\n${rules}"""])\n`, 'a.py', 'now').includes('move-behind'));
+  });
+  it('into a plain YAML scalar only where it stays one', () => {
+    const text = (line: string) => `messages:\n  - role: system\n    content: |\n      ${line}\n      ${rules}\n  - role: user\n    content: Hello {{input}}\nmodel: m\n`;
+    const kinds = (line: string) => fixesOf(analysed(text(line), 'a.prompt.yml'), 'current_time').map((f) => f.kind);
+    assert.ok(!kinds('At: {{current_time}} # x').includes('move-to-user'));
+    assert.ok(kinds('It is {{current_time}} now').includes('move-to-user'));
+  });
   it('shows what goes and what comes', () => {
     assert.equal(fixesOf(analysed(prompty, 'a.prompty'), 'current_time')[0]?.preview, '− The time is {{current_time}}.\n+ The time is {{current_time}}.');
   });
@@ -90,6 +106,12 @@ describe('fixes: coarser clocks', () => {
       ['%A, %d %B %Y, %I:%M %p', '%A, %d %B %Y'],
       ['%H:%M %d.%m.%Y', '%d.%m.%Y'],
       ['%H:%M', '%Y-%m-%d'],
+      ['%d.%m.%Y %H:%M Uhr', '%d.%m.%Y'],
+      ['%d.%m.%Y um %H:%M Uhr', '%d.%m.%Y'],
+      ['%Y年%m月%d日 %H时%M分', '%Y年%m月%d日'],
+      ['Now: %H:%M %d %b', 'Now: %d %b'],
+      ['%H:%M on %d.%m.', null],
+      ["dd.MM.yyyy HH:mm 'Uhr'", 'dd.MM.yyyy'],
       ['%c', '%x'],
       ['yyyy-MM-dd HH:mm:ss', 'yyyy-MM-dd'],
       ["yyyy-MM-dd'T'HH:mm", 'yyyy-MM-dd'],
@@ -106,6 +128,24 @@ describe('fixes: coarser clocks', () => {
     assert.deepEqual(of(`{{ strftime_now("%Y-%m-%d %H:%M") }} ${rules}`, 'a.j2', 'strftime'), ['{{ strftime_now("%Y-%m-%d") }}', 'day']);
     assert.deepEqual(of(`{{ now() }} ${rules}`, 'a.j2', 'now'), ["{{ now().strftime('%Y-%m-%d') }}", 'day']);
     assert.deepEqual(of(`{{time.now}} ${rules}`, 'skprompt.txt', 'time'), ['{{time.Date}}', 'day']);
+  });
+  it('with the quotes that the string around leaves free', () => {
+    useCodeReader(parseCode);
+    const of = (text: string, file: string) => edit(text, fixesOf(analysed(text, file), 'now').find((f) => f.kind === 'coarsen')).replace(rules, '…');
+    assert.equal(of(`SYSTEM_PROMPT = f'Now {datetime.now()} ${rules}'\n`, 'a.py'), `SYSTEM_PROMPT = f'Now {datetime.now().strftime("%Y-%m-%d")} …'\n`);
+    assert.equal(of(`SYSTEM_PROMPT = f"Now {datetime.now()} ${rules}"\n`, 'a.py'), `SYSTEM_PROMPT = f"Now {datetime.now().strftime('%Y-%m-%d')} …"\n`);
+    assert.equal(of(`SYSTEM_PROMPT = f"Now {datetime.now():%d.%m.%Y %H:%M Uhr} ${rules}"\n`, 'a.py'), `SYSTEM_PROMPT = f"Now {datetime.now():%d.%m.%Y} …"\n`);
+    const yaml = (quoted: string) => `_type: prompt\ninput_variables: []\ntemplate_format: jinja2\ntemplate: ${quoted}\n`;
+    assert.equal(of(yaml(`'Now {{ now() }} ${rules}'`), 'c.yaml'), yaml(`'Now {{ now().strftime("%Y-%m-%d") }} …'`));
+    assert.equal(of(yaml(`"Now {{ now() }} ${rules}"`), 'c.yaml'), yaml(`"Now {{ now().strftime('%Y-%m-%d') }} …"`));
+  });
+  it('not where something computes with the clock, or the language has no such call', () => {
+    useCodeReader(parseCode);
+    const kinds = (text: string, file: string) => fixesOf(analysed(text, file), 'now').map((f) => f.kind);
+    assert.ok(!kinds(`SYSTEM_PROMPT = f"Now {datetime.now() + delta} ${rules}"\n`, 'a.py').includes('coarsen'));
+    assert.ok(!kinds(`SYSTEM_PROMPT = f"Now {datetime.now()!r} ${rules}"\n`, 'a.py').includes('coarsen'));
+    assert.ok(!kinds(`{{ now() | upper }} ${rules}`, 'a.j2').includes('coarsen'));
+    assert.ok(!kinds(`providers: [x]\nprompts:\n  - 'Now {{ now() }}. ${rules}'\n`, 'promptfooconfig.yaml').includes('coarsen'));
   });
 });
 
@@ -134,6 +174,10 @@ describe('fixes: splitting and marking', () => {
       const after = analysed(fixed, file, 'anthropic', { format: 'jinja' });
       assert.deepEqual([before.report.withMarker, after.report.withMarker, after.file.problems], [0, 2000, []], `${file}\n${fixed}`);
     }
+  });
+  it('not where nothing would be left before it (BAML)', () => {
+    const text = `function F(current_time: string) -> string {\n  client C\n  prompt #"\n    {{ _.role("system") }}\n    Time: {{ current_time }}\n    ${static2000}\n  "#\n}\n`;
+    assert.ok(!fixesOf(analysed(text, 'f.baml', 'anthropic'), 'current_time').some((f) => f.kind === 'split'));
   });
   it('not under a rule that reuses inside messages', () => {
     assert.ok(!fixesOf(analysed(prompty, 'a.prompty', 'vllm'), 'current_time').some((f) => f.kind === 'split'));
@@ -243,6 +287,20 @@ describe('fixes: tools, classes, silence', () => {
       const found = placeFixes(place, a, codes(text) > 0 && file.includes('.claude') ? 'command' : 'clock').find(({ title }) => title.startsWith('Ignore here'));
       assert.ok(found !== undefined && codes(edit(text, found)) === codes(text) - 1, `${file}: the finding is gone`);
     }
+  });
+  it('in the line ends of the file, and in a comment that is none of the prompt', () => {
+    const crlf = prompty.replaceAll('\n', '\r\n');
+    for (const fix of ignoreFixes(analysed(crlf, 'a.prompty').file, analysed(crlf, 'a.prompty').report.places[0]!, 'clock')) assert.doesNotMatch(edit(crlf, fix), /[^\r]\n/, fix.title);
+    const bare = `Now {{current_time}} ${rules}\n`;
+    const off = edit(bare, ignoreFixes(analysed(bare, 'a.prompty').file, analysed(bare, 'a.prompty').report.places[0]!, 'clock').find(({ title }) => title === 'Ignore this file'));
+    assert.match(off, /^\{# first-token: off -?#\}/, 'without front matter a # would be sent');
+    const titles = (text: string, file: string, read: Readonly<Record<string, string>> = {}) => {
+      const parsed = parsePromptFile(text, file, { readFile: (name) => read[name] ?? null })!;
+      return ignoreFixes(parsed, analyseFile(parsed, { minLostTokens: 1 }).prompts[0]!.report.places[0]!, 'clock').map(({ title }) => title);
+    };
+    assert.deepEqual(titles(`{{=<% %>=}}<%current_time%> ${rules}`, 'a.mustache'), ['Ignore clock in this file', 'Ignore this file'], 'braces are text behind the other delimiters');
+    assert.deepEqual(titles(JSON.stringify([{ role: 'user', content: `Now {{current_time}} ${rules}` }]), 'chat.json', { 'promptfooconfig.yaml': 'prompts: [file://chat.json]\n' }), ['Ignore here'], 'JSON has no comments, its template has');
+    assert.equal(titles(`{% extends 'base.j2' %}{% block head %}{{ current_time }}{% endblock %}`, 'child.j2', { 'base.j2': `{% block head %}x{% endblock %} ${rules}` })[0], 'Ignore here', 'heeded in the block of a child');
   });
   it('offers none where the format has no comments', () => {
     const a = analysed(JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'x' }] }), 'r.json');

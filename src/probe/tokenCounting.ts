@@ -152,6 +152,8 @@ interface Desk {
 /** All that is remembered of an endpoint is asked anew after so long: its server may have another model by then. */
 const longest: Milliseconds = 10 * 60_000;
 const mostKnown = 20_000;
+/** Whole requests are long, and every edit makes another. */
+const mostSent = 200;
 
 /**
  * `open` opens an endpoint's counting; `now` is a monotonic clock. One endpoint is asked one question at a time; after a failure it rests
@@ -177,6 +179,7 @@ export function createTokenDesk(parts: {
   }
 
   function refresh(desk: Desk, model: string | null): void {
+    if (desk.sent.size > mostSent) desk.sent = new Map();
     if (now() - desk.since <= longest && desk.known.size <= mostKnown && (desk.model === undefined || desk.model === model)) return;
     desk.since = now();
     desk.known = new Map();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { ruleIds } from '../../../src/prompt/lint';
 import { sampleFiles } from '../../editor/sampleFiles';
-import { root, terminal } from './terminal';
+import { root, temporaryFolder, terminal } from './terminal';
 
 interface Linted {
   readonly file: string;
@@ -12,6 +12,8 @@ interface Linted {
 
 describe('first-token lint on the sample workspace', () => {
   const cwd = path.join(root, 'test/fixtures/workspace');
+  const state = temporaryFolder();
+  after(() => state.dispose());
   it('warns of what is broken in it and of nothing else', async () => {
     const { code, stdout, stderr } = await terminal(['lint', '.', '--json'], { cwd }).ended;
     assert.equal(code, 1, stderr);
@@ -56,7 +58,7 @@ describe('first-token lint on the sample workspace', () => {
   it('with an endpoint it says what a proof predicts and the server serves', async () => {
     for (const file of ['triage.prompt.jinja', 'prompts/requests/openai-chat.json']) {
       const [{ tokens }] = JSON.parse(await said(file, '--demo', '--json')) as [{ tokens: { total: number; reusable: number; source: string } }];
-      const proof = (await terminal(['prove', file, '--demo', '--pairs', '1'], { cwd }).ended).stdout;
+      const proof = (await terminal(['prove', file, '--demo', '--pairs', '1'], { cwd, env: { XDG_STATE_HOME: state.path } }).ended).stdout;
       const row = (name: string) => (new RegExp(`^${name} .*`, 'm').exec(proof)?.[0] ?? '').replace(name, '').replaceAll('\u202f', '').replaceAll(',', '').trim().split(/\s+/).slice(1, 4).map(Number);
       // A request in which nothing changes is sent the same again; a template with other values.
       const [total] = row('the same again');

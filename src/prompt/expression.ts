@@ -1,5 +1,6 @@
 /** Reads the inside of a template expression: which values it depends on, which text it sends anyway. Grammar only, no judgement. */
 import type { Reference } from './prompt';
+import { isTimePlugin } from './vocabulary';
 
 /** What an expression depends on. */
 export interface ExpressionParts {
@@ -311,7 +312,7 @@ export function readHelper(source: string): ExpressionParts & { readonly words: 
     if (/^["']/.test(word)) strings.push(word.slice(1, -1));
     else if (word.startsWith('(')) references.push(...readHelper(word.slice(1, -1)).references);
     else if (!/^(?:\d|true$|false$|null$|undefined$|-)/.test(word)) {
-      const reference = { path: cleanPath(word), call: index === 0 && words.length > 1, strings } satisfies Reference;
+      const reference = { path: cleanPath(word), call: index === 0 && (words.length > 1 || isTimePlugin(word)), strings } satisfies Reference;
       if (index === 0) head = reference;
       references.push(reference);
     }

@@ -1,7 +1,7 @@
 /** What a prompt file loses of its prefix cache, as findings: the result of `first-token lint` and the source of the editor's diagnostics. */
 import { hiddenDateWords, type HiddenDate } from './chatTemplate';
 import type { Severity } from './findingCodes';
-import { maximumLength, parsePromptFile } from './parse';
+import { fileAsText, maximumLength, parsePromptFile } from './parse';
 import { analysePrefix, type ChangingPlace, type PrefixReport } from './prefix';
 import type { FormatId, Judgement, Piece, Pragma, PromptFile, Scope, Volatility } from './prompt';
 import { loadRules, ruleFor, type CacheRule, type RuleBook, type RuleChoice, type RuleTarget } from './rules';
@@ -99,7 +99,7 @@ export function ruleIds(): string[] {
 export function ruleForFile(target: RuleTarget, file: PromptFile | null, book: RuleBook): RuleChoice {
   const model = target.model ?? file?.prompts[0]?.model ?? null;
   const choice = ruleFor({ ...target, model }, book);
-  if (choice.how !== 'assumed' || file === null || (target.url ?? null) !== null) return choice;
+  if (choice.how !== 'assumed' || (file?.format !== 'request-json' && file?.format !== 'request-jsonl') || (target.url ?? null) !== null) return choice;
   return ruleFor({ ...target, model, api: renderForProbe(file, {}, 0).prompt.own?.api ?? null }, book);
 }
 
@@ -107,13 +107,13 @@ export function ruleForFile(target: RuleTarget, file: PromptFile | null, book: R
 export function analyseFile(file: PromptFile, options: LintOptions = {}): AnalysedFile {
   const rule = typeof options.rule === 'object' ? options.rule : ruleNamed(options.rule);
   try {
-    return analysed(file, rule, options);
+    return analyse(file, rule, options);
   } catch (error) {
-    return analysed(fileAsText(file, error), rule, options);
+    return analyse(fileAsText(file, error), rule, options);
   }
 }
 
-function analysed(file: PromptFile, rule: CacheRule, options: LintOptions): AnalysedFile {
+function analyse(file: PromptFile, rule: CacheRule, options: LintOptions): AnalysedFile {
   const today = options.today instanceof Date ? options.today.toISOString().slice(0, 10) : options.today;
   const scope = options.scope ?? 'user';
   const lines = new Lines(file.text);

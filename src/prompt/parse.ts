@@ -33,7 +33,7 @@ export function parsePromptFile(text: string, path: string, options: ParseOption
   const clean = path.replace(/\\/g, '/');
   const input: FormatInput = { path: clean, text, readFile: guard(options.readFile), ...(options.codeErrors === true ? { codeErrors: true } : {}) };
   if (text.length > maximumLength || isBinary(text)) return refuse(input, text.length > maximumLength ? 'The file is larger than 5 MB and is not analysed.' : 'The file is not text and is not analysed.');
-  const parser = options.format === undefined ? detect(input) : byFormat(options.format, input);
+  const parser = options.format === undefined ? detected(input) : byFormat(options.format, input);
   if (parser === null) return null;
   const file = finish(input, attempt(parser, input));
   howParsed.set(file, options);
@@ -59,13 +59,32 @@ function clamp(offset: number, length: number): number {
 }
 
 /** A defect of ours in one file must not take the others along: the file is then one literal with a problem. */
-function attempt(parser: (input: FormatInput) => ParsedFormat, input: FormatInput): ParsedFormat {
+function attempt(parser: Parser, input: FormatInput): ParsedFormat {
   try {
     return parser(input);
   } catch (error) {
-    const message = `This file could not be read: ${error instanceof Error ? error.message : String(error)}`;
-    return { ...parseLiteral(input, 'text', 'unknown'), problems: [{ start: 0, end: Math.min(1, input.text.length), message }] };
+    return asText(input, error);
   }
+}
+
+/** `detect`, which reads the file for some formats, with the same care. */
+function detected(input: FormatInput): Parser | null {
+  try {
+    return detect(input);
+  } catch (error) {
+    return (i) => asText(i, error);
+  }
+}
+
+function asText(input: FormatInput, error: unknown): ParsedFormat {
+  const message = `This file could not be read: ${error instanceof Error ? error.message : String(error)}`;
+  return { ...parseLiteral(input, 'text', 'unknown'), problems: [{ start: 0, end: Math.min(1, input.text.length), message }] };
+}
+
+/** The file as one literal with a problem at its head: for a file whose analysis failed. */
+export function fileAsText({ path, text }: PromptFile, error: unknown): PromptFile {
+  const input: FormatInput = { path, text, readFile: () => null };
+  return finish(input, asText(input, error));
 }
 
 function refuse(input: FormatInput, message: string): PromptFile {
@@ -235,7 +254,7 @@ export function sniffTemplate(text: string): 'jinja' | 'handlebars' | null {
 
 /** The text without code fences and code spans. */
 export function withoutCode(text: string): string {
-  return text.replace(/^(`{3,}|~{3,})[^]*?^\1[^\n]*$/gm, '').replace(/`[^`\n]*`/g, '');
+  return text.replace(/^(`{3,}(?!`)|~{3,}(?!~))[^]*?^\1[^\n]*$/gm, '').replace(/`[^`\n]*`/g, '');
 }
 
 /** `{{compound_names}}` outside code in a folder of templates or prompts: the language is unknown, but somebody fills them in. */
@@ -246,10 +265,11 @@ function looksExpanded(input: FormatInput): boolean {
 
 function settings(input: FormatInput): Parser | null {
   if (isPromptfooConfig(input)) return parsePromptfooConfig;
-  const data = readYaml(input.text).data;
+  const { data, problems } = readYaml(input.text);
+  if (data === null && problems.length > 0 && /\.prompt\.ya?ml$/i.test(input.path)) return (i) => ({ ...parseLiteral(i, 'text', 'nobody: the YAML could not be read'), problems });
   const root = record(data);
   const variables = list(root['input_variables']);
-  if ('_type' in root && ('template' in root || 'example_prompt' in root || 'messages' in root || 'prefix' in root)) return parseLangchain;
+  if ('_type' in root && ('template' in root || 'template_path' in root || 'example_prompt' in root || 'messages' in root || 'prefix' in root)) return parseLangchain;
   if (typeof root['template'] === 'string' && ('template_format' in root || 'execution_settings' in root || variables.some((v) => typeof v === 'object'))) {
     return variables.some((v) => typeof v === 'string') ? parseLangchain : parseSemanticKernelYaml;
   }
@@ -281,7 +301,7 @@ function json(input: FormatInput, name: string): Parser | null {
   if (typeof root['chat_template'] === 'string') return parseTokenizerConfig;
   const use = promptfooUse(input.path, input.readFile);
   if (use !== null) return (i) => parsePromptfooFile(i, use);
-  if (root['lc'] === 1 || ('_type' in root && ('template' in root || 'messages' in root || 'example_prompt' in root || 'prompt' in root)) || (Array.isArray(root['input_variables']) && 'template' in root)) return parseLangchain;
+  if (root['lc'] === 1 || ('_type' in root && ('template' in root || 'template_path' in root || 'messages' in root || 'example_prompt' in root || 'prompt' in root)) || (Array.isArray(root['input_variables']) && 'template' in root)) return parseLangchain;
   return isRequest(data) ? parseRequestJson : null;
 }
 

@@ -239,6 +239,8 @@ export interface Variable {
   readonly sample?: unknown;
   /** True when the file fixes the value for good (`partial_variables`, a constant `set`). */
   readonly fixed: boolean;
+  /** True when every test of the configuration gives it the same value. */
+  readonly shared?: boolean;
   /** True when the value inserts whole messages (history, thread). */
   readonly messages: boolean;
 }

@@ -144,6 +144,20 @@ const dayCalls = /(?:^|\.)(?:date\.today|pendulum\.today|Temporal\.Now\.plainDat
 const randomCalls =
   /(?:^|\.)(?:uuid|uuid[1-7]|uuid\.v[1-7]|v4|randomUUID|random_uuid|nanoid|ulid|cuid2?|createId|guid|new_?guid|Guid\.NewGuid|Math\.random|urandom|randomBytes|getRandomValues|randint|randrange|shuffle|shuffled|lipsum|random|rand|token_hex|token_urlsafe|token_bytes|gensym|(?:np\.|numpy\.)?random\.\w+|secrets\.\w+|faker\.\w+(?:\.\w+)*)$/;
 const timePlugin = /^(?:time|time_?plugin|time_?skill|core_?time|clock)[.-](\w+)$/i;
+/** True for Semantic Kernel's clock as Handlebars calls it: `TimePlugin-Now`. */
+export function isTimePlugin(word: string): boolean {
+  return word.includes('-') && timePlugin.test(word);
+}
+
+/** Calls that give the same for the same arguments; these count on their own. */
+const calendarCalls = /^(?:Date\.(?:UTC|parse)|(?:datetime\.)?(?:datetime|date)\.(?:strptime|fromisoformat|fromisocalendar|fromordinal|fromtimestamp|utcfromtimestamp|combine)|time\.(?:strptime|mktime)|(?:calendar|pendulum|arrow)\.(?:timegm|datetime|parse|get)|Temporal\.(?!Now)\w+\.from|(?:Local)?Date(?:Time)?\.(?:of|fromISO|fromMillis|fromSeconds)|(?:datetime\.)?timedelta)$/;
+
+/** True when a call with arguments gives a fixed point in time: `Date.UTC(2020, 1, 1)`, `datetime(2020, 1, 1)`. */
+export function isCalendarCall(path: string, strings: readonly string[]): boolean {
+  const bare = path.replace(/\(\)(?:\..*)?$/, '');
+  return calendarCalls.test(bare) || (strings.length === 0 && /^(?:datetime|date|time|datetime\.(?:datetime|date|time))$/.test(bare));
+}
+
 const constantCalls =
   /^(?:namespace|range|dict|list|tuple|set|len|int|str|float|bool|cycler|joiner|super|self\.\w+|loop\.\w+|caller|zip|enumerate|sorted|reversed|min|max|sum|abs|round|isinstance|type|repr|String|Number|Boolean|Object\.\w+|Array\.\w+|JSON\.stringify|json\.dumps|dedent|textwrap\.\w+|gettext|ngettext|_|__|t|i18n|translate|cycle|increment|decrement|trans|json|upper|lower|trim|join|eq|ne|lt|gt|and|or|not|concat|lookup|length|default|indent|array|ifThen|equals|_\.role|caller\(\))$/;
 const retrievalCalls = /(?:^|[.-])(?:recall|retrieve\w*|search\w*|similarity_search|get_relevant_documents|extract_?chat_?history|summari[sz]e\w*|save|ask|query)$/i;

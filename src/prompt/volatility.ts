@@ -3,7 +3,7 @@
  * Evidence in this order: pragma or setting, a constant of the file, a call, the name, a default, nothing (`unknown`).
  */
 import type { ControlSpan, ExpressionSpan, IncludeSpan, Judgement, Piece, Place, Pragma, Prompt, PromptFile, Reference, Scope, Span, Variable, Volatility } from './prompt';
-import { clockByFormat, formatClass, judgeCall, judgeName, snake } from './vocabulary';
+import { clockByFormat, formatClass, isCalendarCall, judgeCall, judgeName, snake } from './vocabulary';
 
 /** What the user says about variables. */
 export interface VolatilityOptions {
@@ -50,6 +50,11 @@ class Names {
   }
   find(path: string): Judgement | null {
     return this.names.get(path) ?? this.outer?.find(path) ?? null;
+  }
+  /** Where the object of `object.attribute` is bound: setting an attribute inside a loop lasts behind it. */
+  owner(path: string): Names {
+    const root = path.split('.')[0]!;
+    return this.names.has(root) || this.outer === null ? this : this.outer.owner(path);
   }
 }
 
@@ -219,7 +224,8 @@ class Judge {
           : this.references(span.references, walk.scope);
     for (const name of span.binds) {
       const before = walk.scope.find(name);
-      if (!walk.conditional || (before !== null && before.volatility === value.volatility)) walk.scope.names.set(name, value);
+      if (name.includes('.')) walk.scope.owner(name).names.set(name, walk.conditional && before !== null ? join([before, value]) : value);
+      else if (!walk.conditional || (before !== null && before.volatility === value.volatility)) walk.scope.names.set(name, value);
       else if (before !== null) walk.scope.names.set(name, join([before, value]));
       else if (span.references.length === 0) walk.scope.names.set(name, weaken(this.reference({ path: name, call: false, strings: [] }, null)));
       else walk.scope.names.set(name, value);
@@ -311,8 +317,12 @@ class Judge {
     const variable = this.variables.get(plainName(path)) ?? this.variables.get(plainName(path.split('.')[0]!));
     if (variable?.messages === true) return { volatility: 'request', evidence: 'call', strength: 'certain', name: path, reason: `\`${path}\` inserts the messages of the conversation.` };
     if (variable?.fixed === true) return constant('fixed', 'The file gives it a constant value.', path);
+    if (variable?.shared === true) return { volatility: 'deploy', evidence: 'default', strength: 'weak', name: path, reason: `\`${path}\` has the same value in every test of the configuration.` };
     const named = judgeName(path);
-    if (named !== null) return this.formatted({ volatility: named.volatility, evidence: 'name', strength: named.strength, name: path, reason: `The name \`${path}\` ${named.reason}.` }, formats);
+    if (named !== null) {
+      const judgement: Judgement = { volatility: named.volatility, evidence: 'name', strength: named.strength, name: path, reason: `The name \`${path}\` ${named.reason}.` };
+      return this.formatted(variable?.default === undefined ? judgement : weaken(judgement), formats);
+    }
     if (variable?.default !== undefined) return { volatility: 'deploy', evidence: 'default', strength: 'weak', name: path, reason: `\`${path}\` has a default in this file and may never be given.` };
     return { volatility: 'unknown', evidence: 'none', strength: 'none', name: path, reason: `Nothing tells how often \`${path}\` changes.` };
   }
@@ -347,7 +357,7 @@ class Judge {
 
   private call(reference: Reference, scope: Names | null, formats: readonly string[]): Judgement | null {
     const { path } = reference;
-    const called = reference.given === true && /^(?:Date|dayjs|moment|DateTime)(?:\(\).*)?$/.test(path) ? 'silent' : judgeCall(path, formats);
+    const called = reference.given === true && (/^(?:Date|dayjs|moment|DateTime)(?:\(\).*)?$/.test(path) || isCalendarCall(path, reference.strings)) ? 'silent' : judgeCall(path, formats);
     if (called === 'silent') return constant('literal', 'The call adds nothing of its own.', path);
     const macro = this.prompt.macros[path];
     if (macro !== undefined) return this.macroValue(macro);

@@ -2,7 +2,7 @@
 import { readHelper } from '../expression';
 import { Located } from '../located';
 import type { ControlSpan, Place, Reference, Span } from '../prompt';
-import { roleOf } from './jinja';
+import { living, roleOf } from './jinja';
 import { scan, type ScanToken } from './scanner';
 import { expressionSpan, findInclude, insideInclude, rawSpan, report, textSpan, type TemplateContext } from './template';
 
@@ -13,7 +13,8 @@ interface Open {
   readonly binds: readonly string[];
   readonly name: string | null;
   readonly references: readonly Reference[];
-  readonly branches: { tag: Place; references: readonly Reference[]; spans: Span[] }[];
+  /** `truth`: what a constant condition gives, null for one that depends on something. */
+  readonly branches: { tag: Place; references: readonly Reference[]; spans: Span[]; truth?: boolean | null }[];
   exhaustive: boolean;
 }
 
@@ -144,7 +145,7 @@ class Builder {
       binds: [...parts.block, ...(each && parts.block.length === 0 ? ['this', '*'] : section ? ['.', '?'] : each ? ['this'] : [])],
       name: decorator ? (parts.words[0]?.replace(/^["']|["']$/g, '') === 'inline' ? (parts.words[1] ?? '').replace(/^["']|["']$/g, '') : helper) : (role ?? null),
       references,
-      branches: [{ tag, references, spans: [] }],
+      branches: [{ tag, references, spans: [], truth: truthOf(helper, parts.words) }],
       exhaustive: false,
     });
   }
@@ -158,7 +159,7 @@ class Builder {
     }
     const references = rest === '' ? [] : readHelper(rest.replace(/^(?:if|unless)\s+/, '')).references.map((r) => ({ ...r, tested: 'truth' as const }));
     if (rest === '') open.exhaustive = true;
-    open.branches.push({ tag: this.place(token), references, spans: [] });
+    open.branches.push({ tag: this.place(token), references, spans: [], truth: truthOf(/^(?:if|unless)\b/.exec(rest)?.[0] ?? '', rest.split(/\s+/)) });
   }
 
   private end(token: ScanToken, name: string): void {
@@ -188,6 +189,7 @@ class Builder {
     if (open.control === 'role') spans.push({ kind: 'role-mark', ...tag, role: roleOf(open.name ?? undefined) ?? 'user' }, ...open.branches.flatMap((b) => b.spans));
     else if (open.helper === '*inline' || (open.control === 'block' && open.helper === 'inline')) this.inline.set(open.name ?? '', open.branches[0]!.spans);
     else {
+      const { branches, exhaustive } = open.control === 'condition' ? living(open) : open;
       spans.push({
         kind: 'control',
         control: open.control,
@@ -199,8 +201,8 @@ class Builder {
         name: open.name,
         references: open.references,
         constant: null,
-        branches: open.branches,
-        exhaustive: open.exhaustive,
+        branches,
+        exhaustive,
       });
     }
     return open;
@@ -246,6 +248,13 @@ function controlOf(helper: string, words: number, language: 'handlebars' | 'must
   if (helper === 'with' || helper === 'let') return 'with';
   if (/^(?:if|unless|ifEquals|ifEq|ifCond|unlessEquals|eq|is|isnt|compare|and|or)$/.test(helper)) return 'condition';
   return words === 1 ? 'loop' : 'block';
+}
+
+/** What `{{#if false}}` and the like give, or null. */
+function truthOf(helper: string, words: readonly string[]): boolean | null {
+  const word = words.length === 2 && /^(?:if|unless)$/.test(helper) ? words[1]! : '';
+  const truth = word === 'true' ? true : /^(?:false|null|undefined|0|""|'')$/.test(word) ? false : null;
+  return truth !== null && helper === 'unless' ? !truth : truth;
 }
 
 /** File names of a partial: as written when it has an extension, else with those of templates; `_name` as Dotprompt has it. */

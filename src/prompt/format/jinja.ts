@@ -1,7 +1,7 @@
 /** Jinja2, Nunjucks and Liquid: statements and expressions over the tokens of the scanner. */
 import { readExpression } from '../expression';
 import { Located } from '../located';
-import type { Branch, ControlSpan, IncludeSpan, Place, Reference, Role, Span } from '../prompt';
+import type { ControlSpan, IncludeSpan, Place, Reference, Role, Span } from '../prompt';
 import { scan, type ScanToken } from './scanner';
 import { dependencies, expressionSpan, findInclude, insideInclude, rawSpan, report, textSpan, type TemplateContext } from './template';
 
@@ -15,7 +15,8 @@ interface Open {
   readonly binds: readonly string[];
   readonly name: string | null;
   readonly references: readonly Reference[];
-  readonly branches: { tag: Place; references: readonly Reference[]; spans: Span[] }[];
+  /** `truth`: what a constant condition gives, null for one that depends on something. */
+  readonly branches: { tag: Place; references: readonly Reference[]; spans: Span[]; truth?: boolean | null }[];
   exhaustive: boolean;
   readonly role: Role | null;
 }
@@ -43,6 +44,8 @@ const blockKeywords: Readonly<Record<string, ControlSpan['control']>> = {
   with: 'with',
   capture: 'set',
 };
+/** Nunjucks' loops end by other names. */
+const endOf: Readonly<Record<string, string>> = { asyncEach: 'each', asyncAll: 'all', ifAsync: 'if' };
 /** Blocks inside blocks beyond this are read as if they stood in the innermost one. */
 const deepest = 100;
 const middles = /^(?:elif|elseif|elsif|else|when|case|default)$/;
@@ -135,10 +138,29 @@ class Builder {
     else if (keyword === 'include' || keyword === 'render') this.include(token, rest);
     else if (keyword === 'extends' || keyword === 'layout') this.extends(token, rest);
     else if (keyword === 'import' || keyword === 'from') this.import(inner);
+    else if (keyword === 'echo' && this.language === 'liquid') this.echo(token, rest);
+    else if (keyword === 'liquid' && this.language === 'liquid') this.lines(token);
     else if (/^end/.test(keyword)) this.end(token, keyword.slice(3).replace(/^_/, ''));
     else if (middles.test(keyword) && this.enclosing()) this.middle(token, keyword, rest);
     else if (Object.hasOwn(blockKeywords, keyword)) this.open(token, keyword, rest);
     else this.single(token, keyword, rest);
+  }
+
+  private echo(token: ScanToken, rest: string): void {
+    if (rest !== '') this.spans.push(expressionSpan(this.located, token, rest, readExpression(rest)));
+  }
+
+  /** Liquid `{% liquid %}`: a tag a line, all at the place of the one that holds them. */
+  private lines(token: ScanToken): void {
+    let start = token.inner.start;
+    let comment = false;
+    for (const [index, line] of this.inner(token).split('\n').entries()) {
+      const end = start + line.length;
+      const text = line.trim();
+      if (/^(?:end)?comment\b/.test(text)) comment = text.startsWith('c');
+      else if (text !== '' && !comment && !text.startsWith('#') && (index > 0 || !text.startsWith('liquid'))) this.statement({ ...token, inner: { start, end } });
+      start = end + 1;
+    }
   }
 
   private enclosing(): boolean {
@@ -194,7 +216,8 @@ class Builder {
     } else references = dependencies(readExpression(rest, true));
     if (keyword === 'call') references = dependencies(readExpression(rest.replace(/^\([^)]*\)\s*/, '')));
     const tag = this.place(token);
-    this.stack.push({ token, keyword, control, binds, name, references, role, exhaustive: false, branches: [{ tag, references, spans: [] }] });
+    const truth = keyword === 'if' || keyword === 'ifAsync' ? truthOf(rest, this.language) : keyword === 'unless' ? negated(truthOf(rest, this.language)) : null;
+    this.stack.push({ token, keyword, control, binds, name, references, role, exhaustive: false, branches: [{ tag, references, spans: [], truth }] });
   }
 
   private middle(token: ScanToken, keyword: string, rest: string): void {
@@ -204,7 +227,8 @@ class Builder {
     const selector = keyword === 'when' || keyword === 'case' ? open.references : [];
     if (keyword === 'else' || keyword === 'default') open.exhaustive = true;
     if ((keyword === 'when' || keyword === 'case') && open.branches.length === 1 && open.branches[0]!.spans.every((s) => s.kind === 'literal')) open.branches.length = 0;
-    open.branches.push({ tag: this.place(token), references: [...selector, ...references], spans: [] });
+    const truth = /^el(?:if|seif|sif)$/.test(keyword) ? truthOf(rest, this.language) : keyword === 'else' && /^if\s/.test(rest) ? truthOf(rest.slice(2).trim(), this.language) : null;
+    open.branches.push({ tag: this.place(token), references: [...selector, ...references], spans: [], truth });
   }
 
   private end(token: ScanToken, keyword: string): void {
@@ -214,7 +238,7 @@ class Builder {
       return;
     }
     this.flattened.length = 0;
-    const depth = this.stack.findLastIndex((open) => open.keyword === keyword || (keyword === 'set' && open.keyword === 'set') || (keyword === '' && open.keyword !== ''));
+    const depth = this.stack.findLastIndex((open) => open.keyword === keyword || endOf[open.keyword] === keyword || (keyword === 'set' && open.keyword === 'set') || (keyword === '' && open.keyword !== ''));
     if (depth < 0) {
       report(this.context, this.located, token, keyword === '' ? 'Nothing is open here.' : `No {% ${keyword} %} is open here.`);
       return;
@@ -235,7 +259,7 @@ class Builder {
       spans.push({ kind: 'role-mark', ...tag, role: open.role }, ...open.branches.flatMap((b) => b.spans));
       return;
     }
-    const branches: readonly Branch[] = open.branches;
+    const { branches, exhaustive } = open.control === 'condition' ? living(open) : open;
     const control: ControlSpan = {
       kind: 'control',
       control: open.control,
@@ -248,7 +272,7 @@ class Builder {
       references: open.references,
       constant: null,
       branches,
-      exhaustive: open.exhaustive,
+      exhaustive,
     };
     if (open.control === 'macro' && open.name !== null) this.context.macros[open.name] ??= control;
     spans.push(control);
@@ -287,7 +311,7 @@ class Builder {
     const references = list === null ? dependencies(readExpression(argument)) : [];
     const names = this.language === 'liquid' ? targets.flatMap((t) => [t, `${t}.liquid`, `_${t}.liquid`]) : targets;
     const found = targets.length === 0 ? null : findInclude(names, this.context);
-    this.spans.push({
+    const include: IncludeSpan = {
       kind: 'include',
       ...this.place(token),
       source: this.located.text.slice(token.start, token.end),
@@ -295,7 +319,22 @@ class Builder {
       references,
       path: found?.path ?? null,
       spans: found === null ? null : this.read(found),
-    });
+    };
+    this.spans.push(found === null || this.language !== 'liquid' || targets[0] === undefined ? include : this.given(token, rest, targets[0], include));
+  }
+
+  /** Liquid `{% render 'p', key: value %}` and `{% include 'p' with value as key %}`: inside, each key has its value. */
+  private given(token: ScanToken, rest: string, target: string, include: Span): Span {
+    const value = /(?:"[^"]*"|'[^']*'|[^\s,|]+)(?:\s*\|\s*(?:[^,"']|"[^"]*"|'[^']*')*)?/.source;
+    const pairs = [...rest.matchAll(new RegExp(`([\\w-]+)\\s*:\\s*(${value})`, 'g'))].map((m) => ({ name: m[1]!, text: m[2]! }));
+    const whole = new RegExp(`\\b(?:with|for)\\s+("[^"]*"|'[^']*'|[\\w.\\[\\]-]+)(?:\\s+as\\s+([\\w-]+))?`).exec(rest.replace(/^(["']).*?\1/, ''));
+    if (whole !== null) pairs.push({ name: whole[2] ?? target.replace(/^.*\//, '').replace(/\.liquid$/, ''), text: whole[1]! });
+    const tag = this.place(token);
+    const source = this.located.text.slice(token.start, token.end);
+    return pairs.reduce((inner: Span, { name, text }): Span => {
+      const references = dependencies(readExpression(text));
+      return { kind: 'control', control: 'with', ...tag, tag, source, binds: [name], name: null, references, constant: null, branches: [{ tag, references: [], spans: [inner] }], exhaustive: false };
+    }, include);
   }
 
   private read(found: { path: string; text: string }): Span[] {
@@ -354,6 +393,28 @@ class Builder {
       if (macro !== undefined) this.context.macros[pair![2] ?? pair![1]!] ??= macro;
     }
   }
+}
+
+/** The branches that can be sent: not those of a condition that is never true, and none behind one that always is. */
+export function living<T extends { readonly truth?: boolean | null; readonly references: readonly Reference[] }>(open: { readonly branches: readonly T[]; readonly exhaustive: boolean }): { branches: readonly T[]; exhaustive: boolean } {
+  const sent = open.branches.findIndex((b) => b.truth === true);
+  const reached = sent < 0 ? open.branches : open.branches.slice(0, sent + 1);
+  return { branches: reached.filter((b) => b.truth !== false), exhaustive: open.exhaustive || sent >= 0 };
+}
+
+/** What a condition made of a constant alone gives, or null. */
+function truthOf(condition: string, language: JinjaLanguage): boolean | null {
+  const not = /^not\s+([^]+)$/.exec(condition);
+  if (not !== null) return negated(truthOf(not[1]!, language));
+  const bare = condition.replace(/^\(\s*([^()]*?)\s*\)$/, '$1');
+  if (/^(?:true|True)$/.test(bare)) return true;
+  if (/^(?:false|False|none|None|null|nil)$/.test(bare)) return false;
+  if (/^(?:\d+|""|'')$/.test(bare)) return language === 'liquid' || !/^(?:0+|""|'')$/.test(bare);
+  return null;
+}
+
+function negated(truth: boolean | null): boolean | null {
+  return truth === null ? null : !truth;
 }
 
 function names(list: string): string[] {

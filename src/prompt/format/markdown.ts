@@ -13,22 +13,25 @@ export function parseLiteral(input: FormatInput, format: 'markdown' | 'text', ho
   return single(input, format, host, false, spans, templateContext(input.path, input.readFile));
 }
 
-/** Parses a Claude Code command or skill: `$ARGUMENTS`, `$1`, `` !`command` `` and ```` ```! ```` blocks are expanded when it is loaded. */
+/** Parses a Claude Code command or skill: `$ARGUMENTS`, `$1` (in a file that tells of no arguments: in commands, outside of code), `` !`command` `` and ```` ```! ```` blocks are expanded when it is loaded. */
 export function parseClaudeCommand(input: FormatInput): ParsedFormat {
   const front = frontMatter(input.text);
   const settings = front === null ? {} : record(readYaml(input.text, front.start, front.end).data);
   const body = front?.body ?? 0;
   const positional = 'argument-hint' in settings || 'arguments' in settings || input.text.includes('$ARGUMENTS');
+  const command = /(?:^|\/)\.claude\/commands\//.test(input.path);
+  const code = positional || !command ? [] : [...input.text.matchAll(/^(`{3,}(?!`)|~{3,}(?!~))[^]*?^\1[^\n]*$|`[^`\n]*`/gm)].map((m) => [m.index, m.index + m[0].length] as const);
+  const isArgument = (at: number) => positional || (command && !code.some(([from, to]) => from < at && at < to));
   const spans: Span[] = front === null ? [] : [comment(input.text, 0, front.body)];
   const pattern = /^```!\s*\n[^]*?^```[ \t]*$|(?<![`\w!])!`([^`\s][^`\n]*)`|\$ARGUMENTS(?:\[\d+\])?|\$(\d)(?!\d|[.,]\d)/gm;
   pattern.lastIndex = body;
   let from = body;
   for (let match = pattern.exec(input.text); match !== null; match = pattern.exec(input.text)) {
-    if (match[2] !== undefined && !positional) continue;
+    if (match[2] !== undefined && !isArgument(match.index)) continue;
     spans.push(...literal(input.text, from, match.index));
     from = pattern.lastIndex;
-    const command = match[1] ?? (match[0].startsWith('```') ? match[0].slice(4, -3).trim() : null);
-    spans.push(expansion(input.text, match.index, from, command));
+    const line = match[1] ?? (match[0].startsWith('```') ? match[0].slice(4, -3).trim() : null);
+    spans.push(expansion(input.text, match.index, from, line));
   }
   spans.push(...literal(input.text, from, input.text.length));
   return single(input, 'claude-markdown', 'Claude Code (expands $ARGUMENTS and runs !`commands` at load)', true, spans, templateContext(input.path, input.readFile));

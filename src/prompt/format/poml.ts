@@ -3,7 +3,7 @@ import { readExpression } from '../expression';
 import { Located } from '../located';
 import type { Branch, ControlSpan, Place, Reference, Role, Span, Variable } from '../prompt';
 import { partsByRole, promptOf, variableOf, type FormatInput, type ParsedFormat } from './format';
-import { dependencies, expressionSpan, findInclude, templateContext, type TemplateContext } from './template';
+import { dependencies, expressionSpan, findInclude, insideInclude, templateContext, type TemplateContext } from './template';
 import { scan } from './scanner';
 
 interface Tag {
@@ -122,7 +122,7 @@ class PomlReader {
 
   private empty(tag: Tag): void {
     if (tag.name === 'let') this.let_(tag, null);
-    else if (included.test(tag.name)) this.spans.push(...this.wrap(tag, this.document(tag)));
+    else if (included.test(tag.name)) for (const span of this.wrap(tag, this.document(tag))) this.spans.push(span);
   }
 
   /** A file put in by `src`; a path with an expression depends on it. */
@@ -133,8 +133,26 @@ class PomlReader {
     const references = dynamic ? dependencies(readExpression(src.replace(/\{\{|\}\}/g, ' '))) : [];
     if (/^(?:img|image|audio)$/.test(tag.name)) return [{ kind: 'media', ...tag.place, media: tag.name === 'audio' ? 'audio' : 'image', references }];
     const found = dynamic || src === '' ? null : findInclude([src], this.context);
-    const spans: Span[] | null = found === null ? null : [{ kind: 'literal', start: 0, end: found.text.length, text: found.text }];
+    const spans = found === null ? null : tag.name === 'include' ? this.include(found) : [Located.slice(found.text).literal()];
     return [{ kind: 'include', ...tag.place, source, target: dynamic ? null : src, references, path: found?.path ?? null, spans }];
+  }
+
+  /** `<include>` puts in the tags of another file, which see the variables of this one. */
+  private include(found: { readonly path: string; readonly text: string }): Span[] {
+    return new PomlReader(found.text, insideInclude(this.context, found.path), this.variables).run();
+  }
+
+  /** What attributes send: a caption stands as text before the content of its tag. */
+  private captions(tag: Tag): Span[] {
+    if (silent.test(tag.name)) return [];
+    return [...tag.attributes].flatMap(([name, { value, start }]) => {
+      if (!/caption$|^(?:title|alt)$/.test(name) || !value.includes('{{')) return [];
+      const located = Located.slice(this.text, start, start + value.length);
+      return scan(located.text, 'double-brace').flatMap((token): Span[] => {
+        const inner = located.text.slice(token.inner.start, token.inner.end);
+        return token.type === 'output' && inner.trim() !== '' ? [expressionSpan(located, token, inner, readExpression(inner))] : [located.literal(token.start, token.end)];
+      });
+    });
   }
 
   private end(name: string, place: Place): void {
@@ -168,7 +186,7 @@ class PomlReader {
 
   /** `for=` and `if=` of a tag around its content. */
   private wrap(tag: Tag, spans: readonly Span[]): Span[] {
-    let body = [...spans];
+    let body = [...this.captions(tag), ...spans];
     const loop = /^\s*([\w,\s]+?)\s+in\s+([^]+)$/.exec(tag.attributes.get('for')?.value ?? '');
     if (loop !== null) body = [control('loop', tag, { binds: [loop[1]!.trim()], references: dependencies(readExpression(loop[2]!)), branches: [{ tag: tag.place, references: [], spans: body }] })];
     const condition = tag.attributes.get('if')?.value;
@@ -186,6 +204,6 @@ function control(kind: ControlSpan['control'], tag: Tag, rest: { binds: readonly
 
 function attributesOf(source: string, base: number): Map<string, { value: string; start: number }> {
   const found = new Map<string, { value: string; start: number }>();
-  for (const match of source.matchAll(/([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g)) found.set(match[1]!.toLowerCase(), { value: match[2] ?? match[3] ?? '', start: base + match.index });
+  for (const match of source.matchAll(/([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g)) found.set(match[1]!.toLowerCase(), { value: match[2] ?? match[3] ?? '', start: base + match.index + match[0].search(/["']/) + 1 });
   return found;
 }

@@ -33,6 +33,7 @@ export function parsePromptfooConfig(input: FormatInput): ParsedFormat {
 /** What a configuration says about a file: its samples, or null when none lists it. */
 export interface PromptfooUse {
   readonly samples: readonly Readonly<Record<string, unknown>>[];
+  readonly variables?: Prompt['variables'];
   readonly config: string;
 }
 
@@ -47,7 +48,7 @@ export function promptfooUse(path: string, readFile: ReadFile): PromptfooUse | n
       const data = record(readYaml(text).data);
       const entries = Array.isArray(data['prompts']) ? data['prompts'] : [data['prompts']];
       const listed = entries.flatMap((e) => (typeof e === 'string' ? [e] : [record(e)['id'], record(e)['file'], record(e)['path']].filter((x) => typeof x === 'string')));
-      if (listed.some((entry) => matches(entry, folder, path))) return { samples: sampleSets(data), config };
+      if (listed.some((entry) => matches(entry, folder, path))) return { samples: sampleSets(data), variables: variablesOf(data), config };
     }
     if (folder === '' || folder === '/') break;
     folder = folderOf(folder);
@@ -61,7 +62,7 @@ export function parsePromptfooFile(input: FormatInput, use: PromptfooUse): Parse
   const start = input.text.startsWith('\ufeff') ? 1 : 0;
   const messages = chatParts(input, context);
   if (messages !== null) {
-    const prompt = promptOf({ start, end: input.text.length }, messages, { macros: context.macros, samples: use.samples });
+    const prompt = promptOf({ start, end: input.text.length }, messages, { macros: context.macros, samples: use.samples, variables: use.variables ?? [] });
     return { format: 'promptfoo', language: 'nunjucks', host, substituted: true, prompts: [prompt], problems: context.problems, dependencies: [...context.dependencies, use.config] };
   }
   const chat = /\.(?:json|ya?ml)$/i.test(input.path) || /^\s*\[\s*\{/.test(input.text);
@@ -70,7 +71,7 @@ export function parsePromptfooFile(input: FormatInput, use: PromptfooUse): Parse
     const place = { start: from, end: to };
     const spans = chatMarks(parseTemplate(Located.slice(input.text, from, to), 'nunjucks', context), Located.slice(input.text, from, to));
     const parts: Part[] = partsByRole(spans, 'user', place);
-    return promptOf(place, parts, { macros: context.macros, samples: use.samples, name: pieces.length > 1 ? `prompt ${String(i + 1)}` : null });
+    return promptOf(place, parts, { macros: context.macros, samples: use.samples, variables: use.variables ?? [], name: pieces.length > 1 ? `prompt ${String(i + 1)}` : null });
   });
   return { format: 'promptfoo', language: 'nunjucks', host, substituted: true, prompts, problems: context.problems, dependencies: [...context.dependencies, use.config] };
 }
@@ -142,6 +143,12 @@ function sampleSets(data: Readonly<Record<string, unknown>>): Readonly<Record<st
   return sets.length > 0 ? sets : Object.keys(base).length > 0 ? [base] : [];
 }
 
+/** What `defaultTest` gives; `shared` when no test gives another value and it is no template itself. */
 function variablesOf(data: Readonly<Record<string, unknown>>): Prompt['variables'] {
-  return Object.entries(record(record(data['defaultTest'])['vars'])).map(([name, value]) => variableOf(name, { default: value }));
+  const samples = sampleSets(data);
+  return Object.entries(record(record(data['defaultTest'])['vars'])).map(([name, value]) => {
+    const text = JSON.stringify(value) ?? '';
+    const shared = !Array.isArray(value) && !/\{\{|\{%|^"file:/.test(text) && samples.every((s) => JSON.stringify(s[name]) === text);
+    return variableOf(name, { default: value, ...(shared ? { shared } : {}) });
+  });
 }

@@ -124,22 +124,44 @@ class Scanner {
       return true;
     }
     if (!this.text.startsWith('{%', at)) return false;
-    const open = /^\{%[-+]?\s*(raw|verbatim|comment)\b[^%]*?([-+]?)%\}/.exec(this.text.slice(at, at + 80));
-    if (open === null || (open[1] === 'comment' && this.language !== 'liquid')) return false;
+    if (this.language === 'liquid' && this.lineComment(at)) return true;
+    const open = /^\{%[-+]?\s*(raw|verbatim|comment|doc)\b[^%]*?([-+]?)%\}/.exec(this.text.slice(at, at + 80));
+    const comment = open?.[1] === 'comment' || open?.[1] === 'doc';
+    if (open === null || (comment && this.language !== 'liquid')) return false;
     const from = at + open[0].length;
-    const closing = new RegExp(`\\{%([-+]?)\\s*end${open[1]!}\\s*([-+]?)%\\}`, 'g');
-    closing.lastIndex = from;
-    const close = closing.exec(this.text);
+    const close = this.closingTag(open[1]!, from);
     const to = close?.index ?? this.text.length;
     this.push({
-      type: open[1] === 'comment' ? 'comment' : 'raw',
+      type: comment ? 'comment' : 'raw',
       start: at,
       end: close === null ? to : to + close[0].length,
       inner: { start: from, end: to },
       trimLeft: open[0][2] === '-',
-      trimRight: close?.[2] === '-',
+      trimRight: close?.[3] === '-',
       ...(close === null ? { unclosed: true } : {}),
     });
+    return true;
+  }
+
+  /** The end tag of a raw region; comments of Liquid stand inside each other. */
+  private closingTag(keyword: string, from: number): RegExpExecArray | null {
+    const tag = new RegExp(`\\{%([-+]?)\\s*(end)?${keyword}\\s*([-+]?)%\\}`, 'g');
+    tag.lastIndex = from;
+    let depth = 1;
+    for (let match = tag.exec(this.text); match !== null; match = tag.exec(this.text)) {
+      if (match[2] === undefined) depth += keyword === 'comment' ? 1 : 0;
+      else if ((depth -= 1) === 0) return match;
+    }
+    return null;
+  }
+
+  /** Liquid `{% # a note %}`: whatever stands in it is not read. */
+  private lineComment(at: number): boolean {
+    if (!/^\{%-?\s*#/.test(this.text.slice(at, at + 80))) return false;
+    const close = this.find('%}', at + 2);
+    if (close < 0) return false;
+    const trim = this.text[close - 1] === '-';
+    this.push({ type: 'comment', start: at, end: close + 2, inner: { start: at + 2, end: close }, trimLeft: this.text[at + 2] === '-', trimRight: trim });
     return true;
   }
 

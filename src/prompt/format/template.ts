@@ -108,7 +108,7 @@ export function dependencies(parts: ExpressionParts): Reference[] {
     if (randomFilters.test(filter) || clockFilters.test(filter)) references.push({ path: filter, call: true, strings: parts.filterStrings });
   }
   const clockText = parts.literals[0];
-  if (references.length === 0 && clockText !== undefined && /^(?:now|today)$/i.test(clockText) && parts.filters.some((f) => /date|time|format/i.test(f))) {
+  if (clockText !== undefined && /^(?:now|today)$/i.test(clockText) && parts.filters.some((f) => /date|time|format/i.test(f))) {
     references.push({ path: clockText.toLowerCase(), call: true, strings: parts.filterStrings });
   }
   return references;

@@ -1,5 +1,5 @@
 /** YAML with places: parses a region of a file and gives the text of scalars with the offset of each character. */
-import { isMap, isScalar, isSeq, Lexer, parseDocument, type Node, type Scalar } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, Lexer, parseDocument, type Document, type Node, type Scalar } from 'yaml';
 import { alignValue, decodeString, type Located } from '../located';
 import type { Problem } from '../prompt';
 
@@ -8,6 +8,8 @@ export interface YamlRegion {
   /** The value as plain data (JSON-safe where YAML is), or null when there is none. */
   readonly data: unknown;
   readonly root: Node | null;
+  /** Where aliases are looked up; null when nothing was parsed. */
+  readonly document: Document | null;
   readonly problems: readonly Problem[];
   readonly source: string;
   readonly base: number;
@@ -29,15 +31,15 @@ function parseRegion(source: string, start: number, end: number): YamlRegion {
   const deep = tooDeep(text);
   if (deep >= 0) {
     const at = start + deep;
-    return { data: null, root: null, problems: [{ start: at, end: Math.min(at + 1, end), message: `YAML: more than ${String(deepest)} collections stand inside each other here, so this is read as text.` }], source, base: start };
+    return { data: null, root: null, document: null, problems: [{ start: at, end: Math.min(at + 1, end), message: `YAML: more than ${String(deepest)} collections stand inside each other here, so this is read as text.` }], source, base: start };
   }
   try {
     const document = parseDocument(text, { logLevel: 'silent', strict: false, uniqueKeys: false, prettyErrors: false });
     const problems = document.errors.map((e) => ({ start: start + e.pos[0], end: start + Math.max(e.pos[0] + 1, Math.min(e.pos[1], text.length)), message: `YAML: ${e.message}` }));
-    return { data: document.toJS({ maxAliasCount: 100 }) as unknown, root: document.contents, problems, source, base: start };
+    return { data: document.toJS({ maxAliasCount: 100 }) as unknown, root: document.contents, document, problems, source, base: start };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    return { data: null, root: null, problems: [{ start, end: Math.min(start + 1, source.length), message: `YAML: ${message}` }], source, base: start };
+    return { data: null, root: null, document: null, problems: [{ start, end: Math.min(start + 1, source.length), message: `YAML: ${message}` }], source, base: start };
   }
 }
 
@@ -79,6 +81,7 @@ function tooDeep(text: string): number {
 export function yamlAt(region: YamlRegion, ...path: readonly (string | number)[]): Node | null {
   let node: unknown = region.root;
   for (const key of path) {
+    node = named(region, node);
     if (typeof key === 'string' && isMap(node)) node = node.get(key, true);
     else if (typeof key === 'number' && isSeq(node)) node = node.items[key];
     else return null;
@@ -86,8 +89,14 @@ export function yamlAt(region: YamlRegion, ...path: readonly (string | number)[]
   return (node ?? null) as Node | null;
 }
 
-/** The text of a string scalar with its places, or null for anything else. */
-export function yamlText(region: YamlRegion, node: Node | null): Located | null {
+/** The node that an alias stands for; any other as it is. */
+function named(region: YamlRegion, node: unknown): unknown {
+  return isAlias(node) && region.document !== null ? node.resolve(region.document) : node;
+}
+
+/** The text of a string scalar (or of what an alias names) with its places, or null for anything else. */
+export function yamlText(region: YamlRegion, given: Node | null): Located | null {
+  const node = named(region, given);
   if (!isScalar(node) || typeof node.value !== 'string' || !node.range) return null;
   const [from, to] = node.range;
   const start = region.base + from;

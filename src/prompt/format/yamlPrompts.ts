@@ -4,7 +4,7 @@ import { decodeString, Located } from '../located';
 import type { Part, Problem, Span, Variable } from '../prompt';
 import { languageNamed, markRoles, parseTemplate, partsByRole, promptOf, slotOf, variableOf, type FormatInput, type InnerLanguage, type ParsedFormat } from './format';
 import { roleOf } from './jinja';
-import { folderOf, joinPath, templateContext } from './template';
+import { findInclude, folderOf, insideInclude, joinPath, templateContext } from './template';
 import { list, readYaml, record, yamlAt, yamlPlace, yamlText } from './yaml';
 
 /** A settings file read as data, with access to the places of its strings. */
@@ -146,6 +146,14 @@ export function parseLangchain(input: FormatInput): ParsedFormat {
     const spans = parseTemplate(located, language, context);
     parts.push({ start: located.at(0), end: located.endAt(located.text.length), slot: slotOf(role), role, message: message ?? parts.length, block: message === null ? 0 : parts.length - message, spans, toolNames: [] });
   };
+  const file = (target: string, path: readonly (string | number)[], language: InnerLanguage, role: Part['role'], message: number | null = null): void => {
+    const place = settings.place(...path);
+    const found = findInclude([target], context);
+    languages.add(language);
+    const spans = found === null ? null : parseTemplate(Located.slice(found.text), language, insideInclude(context, found.path));
+    const include: Span = { kind: 'include', ...place, source: target, target, references: [], path: found?.path ?? null, spans };
+    parts.push({ ...place, slot: slotOf(role), role, message: message ?? parts.length, block: message === null ? 0 : parts.length - message, spans: [include], toolNames: [] });
+  };
   const walk = (value: unknown, path: readonly (string | number)[], role: Part['role'], inherited: InnerLanguage): void => {
     const node = record(value);
     const kwargs = record(node['kwargs']);
@@ -157,13 +165,15 @@ export function parseLangchain(input: FormatInput): ParsedFormat {
     for (const [name, fixed] of Object.entries(record(node['partial_variables']))) variables.push(variableOf(name, { default: fixed, fixed: true }));
     if (node['_type'] === 'few_shot' || 'example_prompt' in node) fewShot(node, path, role, language);
     else if (typeof node['template'] === 'string') text_(node['template'], [...path, 'template'], language, role);
+    else if (typeof node['template_path'] === 'string') file(node['template_path'], [...path, 'template_path'], language, role);
     else if ('prompt' in node) walk(node['prompt'], [...path, 'prompt'], role, language);
     else if ('content' in node && 'role' in node) text_(node['content'], [...path, 'content'], language, roleOf(text(node['role']) ?? undefined) ?? role);
     else if (Array.isArray(node['messages'])) node['messages'].forEach((m, i) => { walk(m, [...path, 'messages', i], 'user', language); });
   };
   const fewShot = (node: Readonly<Record<string, unknown>>, path: readonly (string | number)[], role: Part['role'], language: InnerLanguage): void => {
     const message = parts.length;
-    text_(node['prefix'], [...path, 'prefix'], language, role, message);
+    if (typeof node['prefix_path'] === 'string') file(node['prefix_path'], [...path, 'prefix_path'], language, role, message);
+    else text_(node['prefix'], [...path, 'prefix'], language, role, message);
     const example = record(node['example_prompt']);
     const located = settings.text(...path, 'example_prompt', 'template');
     if (located !== null && 'template' in example) {
@@ -184,7 +194,8 @@ export function parseLangchain(input: FormatInput): ParsedFormat {
       };
       parts.push({ ...place, slot: slotOf(role), role, message, block: parts.length - message, spans: [loop], toolNames: [] });
     }
-    text_(node['suffix'], [...path, 'suffix'], language, role, message);
+    if (typeof node['suffix_path'] === 'string') file(node['suffix_path'], [...path, 'suffix_path'], language, role, message);
+    else text_(node['suffix'], [...path, 'suffix'], language, role, message);
   };
   walk(settings.data, [], 'user', 'f-string');
   return {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
-import { lintFile } from '../../../src/prompt/lint';
+import { analyseFile, lintFile } from '../../../src/prompt/lint';
 import { maximumLength, parsePromptFile, useCodeReader } from '../../../src/prompt/parse';
 import { parseCode } from '../../../src/prompt/format/code';
 import type { Span } from '../../../src/prompt/prompt';
@@ -96,6 +96,57 @@ describe('prompt/parse: bad input', () => {
     assert.deepEqual(lintFile(closed, 'a.j2').findings.filter((f) => f.code === 'syntax').map((f) => f.message), ['More than 100 blocks inside each other: these are not told apart.']);
     assert.equal(lintFile(closed, 'a.j2').firstVolatile?.text, '{{ now() }}');
   }).timeout(30_000);
+
+  it('reads YAML whose collections stand inside each other without end as text, and says where', () => {
+    const long = 'b '.repeat(800);
+    const rows: readonly (readonly [string, string, number])[] = [
+      ['a.prompt.yml', `content: ${'{'.repeat(500)}`, 9 + 63],
+      ['a.prompt.yml', `content: ${'[{'.repeat(500)}`, 9 + 63],
+      ['a.prompt.yml', `? ${'? '.repeat(20_000)}`, 2 * 64],
+      ['a.prompt.yml', `- ${'- '.repeat(20_000)}`, 2 * 64],
+      ['a.prompt.yml', Array.from({ length: 300 }, (_, i) => `${' '.repeat(i)}a:\n`).join(''), Array.from({ length: 64 }, (_, i) => i + 3).reduce((a, b) => a + b) + 64],
+      ['a.prompty', `---\na: ${'{'.repeat(500)}\n---\nsystem:\nIt is {{current_time}}. ${long}`, 7 + 63],
+      ['a.prompt', `---\na: ${'['.repeat(500)}\n---\nIt is {{current_time}}. ${long}`, 7 + 63],
+      ['promptfooconfig.yaml', `prompts: ${'['.repeat(500)}`, 9 + 63],
+    ];
+    for (const [name, text, start] of rows) {
+      const { findings } = lintFile(text, name);
+      const syntax = findings.filter((f) => f.code === 'syntax');
+      assert.equal(syntax.length, 1, `${name} ${text.slice(0, 20)}`);
+      assert.match(syntax[0]!.message, /^YAML: more than 64 collections/);
+      assert.equal(syntax[0]!.start, start, `${name} ${text.slice(0, 20)}`);
+      assert.equal(findings.some((f) => f.severity === 'warning'), text.includes('current_time'), name);
+    }
+    const quoted = `model: a\nmessages:\n  - role: system\n    content: |\n      ${'{['.repeat(400)} {{current_time}}\n      ${long}\n    note: "${'{'.repeat(100)}"\n    tag: a${'['.repeat(100)} # ${'{'.repeat(100)}\n`;
+    assert.deepEqual(lintFile(quoted, 'a.prompt.yml').findings.map((f) => f.code), ['clock'], 'braces inside texts are no collections');
+  });
+
+  it('takes expressions with brackets inside brackets without end', () => {
+    for (const [name, head] of [['p.py', 'SYSTEM_PROMPT = f\"\"\"'], ['p.ts', 'const systemPrompt = `$'], ['a.j2', '{{ '], ['a.baml', 'function F(a: string) -> string {\n prompt #"\n{{ ']] as const) {
+      for (const bit of ['{#', '{(', '{f(', '{[', '(', 'a[', 'f(']) check(`${head}${bit.repeat(10_000)}`, name);
+    }
+    for (const open of ['(', 'f(']) {
+      const deep = `{{ ${open.repeat(5000)}now()${')'.repeat(5000)} }} ${'b '.repeat(800)}`;
+      assert.deepEqual(lintFile(deep, 'a.j2').findings.map((f) => f.code), ['clock'], open);
+    }
+  }).timeout(60_000);
+
+  it('makes one literal with a problem at its head of a file that a reader fails on', () => {
+    try {
+      useCodeReader(() => { throw new RangeError('Maximum call stack size exceeded'); });
+      const result = lintFile('x\nSYSTEM_PROMPT = "You are"', 'p.py');
+      assert.deepEqual(result.findings.map((f) => [f.code, f.line, f.message]), [['syntax', 1, 'This file could not be read: Maximum call stack size exceeded']]);
+      assert.equal(result.firstVolatile, null);
+      assert.ok(result.tokens.total > 0);
+    } finally {
+      useCodeReader(parseCode);
+    }
+    const strings = `SYSTEM_PROMPT = ${'f"{'.repeat(3000)}`;
+    assert.doesNotThrow(() => lintFile(strings, 'p.py'));
+    const unread = parsePromptFile('{{ now() }}', 'a.j2')!;
+    const failing = { ...unread, prompts: [{ ...unread.prompts[0]!, get parts(): never { throw new RangeError('too deep'); } }] };
+    assert.deepEqual(analyseFile(failing).findings.map((f) => [f.code, f.line]), [['syntax', 1]]);
+  }).timeout(60_000);
 
   it('cuts cycles of includes and of macros', () => {
     const store: Record<string, string> = { 'p/a.j2': '{% include "b.j2" %}A {{ now() }}', 'p/b.j2': '{% include "a.j2" %}B' };

@@ -45,7 +45,8 @@ const targets = [
   { in: 'src/probe/scenario/prefixPrediction.ts', out: 'proofPlan', ...host },
   { in: 'src/probe/recorder.ts', out: 'recorder', budgetKB: 600, ...host },
   // Two dozen formats, their YAML, JSON and Jinja readers, and the judgement of prompts as they are sent; it is loaded in the analysis thread.
-  { in: 'src/prompt/index.ts', out: 'prompt', budgetKB: 370, ...host },
+  // 370 until each fix was proved on the edited file before it is offered.
+  { in: 'src/prompt/index.ts', out: 'prompt', budgetKB: 380, ...host },
   { in: 'src/prompt/requestPrompt.ts', out: 'request', ...host },
   { in: 'src/prompt/tokenizer.ts', out: 'tokenizer', ...host },
   { in: 'src/prompt/format/code.ts', out: 'code', ...host },

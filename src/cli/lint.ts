@@ -93,7 +93,7 @@ Exit code: 0 no warning, 1 a warning, 2 a file could not be read, no prompt file
     const all = results.map(({ result }) => result);
     if (values.json) await print(`${JSON.stringify(all, null, 2)}\n`);
     else if (values.sarif) await print(`${JSON.stringify(sarif(all, cwd), null, 2)}\n`);
-    else if (results.length > 0) await print(`${results.map(({ result, analysed, why }) => inWords(result, analysed, why)).join('\n')}\n${results.length > 1 ? `\n${sum(all)}\n` : ''}`);
+    else if (results.length > 0) await print(`${results.map(({ result, analysed, why }) => inWords(result, analysed, why, prompt.placeholdersIn)).join('\n')}\n${results.length > 1 ? `\n${sum(all)}\n` : ''}`);
     if (left !== null) note(left);
     if (unreadable > 0 || files.length === 0) return exitCode.usage;
     return all.some((r) => r.findings.some((f) => f.severity === 'warning')) ? 1 : exitCode.ok;
@@ -260,9 +260,13 @@ const n = (value: number): string => value.toLocaleString('en-US');
 /** More lines than that about one file are not read. */
 const mostPrompts = 50;
 
-function inWords(result: LintResult, { file, prompts }: AnalysedFile, why: string): string {
+function inWords(result: LintResult, { file, prompts }: AnalysedFile, why: string, placeholders: typeof promptPart.placeholdersIn): string {
   const name = `${result.file} (${result.format})`;
-  const findings = result.findings.map((f) => `  ${result.file}:${f.line}  ${f.severity}  ${f.message}  [${f.code}]`);
+  const written = [...new Set(file.prompts.flatMap((prompt) => placeholders(file, prompt)))];
+  const findings = [
+    ...result.findings.map((f) => `  ${result.file}:${f.line}  ${f.severity}  ${f.message}  [${f.code}]`),
+    ...(written.length === 0 ? [] : [`  sent as written, as this format has no variables: ${written.slice(0, 10).join(', ')}`]),
+  ];
   const on = `reusable on ${result.rule} ${scopeWords[result.scope]}${why === '' ? '' : ` (rule: ${why})`}`;
   const [first] = prompts;
   if (first === undefined) return [`${name}: no prompt in it`, ...findings].join('\n');

@@ -85,8 +85,12 @@ function promptView(prompt: PromptPart, { file }: AnalysedFile, { index, report 
     total,
     reusable: reuse.tokens,
     ends: end === null ? null : { start: end.start, end: end.end, line: end.line },
-    details: [...(report.allStatic && report.uncached === null && reuse.bound !== 'marker' ? [] : why), ...(scopes === null ? [] : [scopes]), sourceOfCounts(report, by), ...sentWords(report, isTools(file, index)), ...uncounted(report)],
+    details: [...(report.allStatic && report.uncached === null && reuse.bound !== 'marker' ? [] : why), ...(scopes === null ? [] : [scopes]), sourceOfCounts(report, by), ...sentWords(report, isTools(file, index)), ...uncounted(report), ...(source === undefined ? [] : asWritten(prompt.placeholdersIn(file, source)))],
   };
+}
+
+function asWritten(names: readonly string[]): string[] {
+  return names.length === 0 ? [] : [`Sent as written: ${names.map(code).join(', ')}. This format has no variables, so nothing replaces ${names.length === 1 ? 'it' : 'them'} here.`];
 }
 
 function uncounted({ uncounted: names, qualifiers: { hidden, textTokens } }: PrefixReport): string[] {

@@ -9,6 +9,6 @@ export type { ChatPrompt, FormatId, Piece, Prompt, PromptFile, Role, Scope, Vola
 export { compareRenders, firstDifference, renderPrompt, type RenderComparison, type RenderedPrompt, type RenderInputs } from './renderDiff';
 export { blocksIn, compareRequests, editCost, placeOfPath, requestsIn } from './requestDiff';
 export { ageOf, blockOf, loadRules, reusable, ruleFor, type CacheRule, type RuleBook, type RuleTarget } from './rules';
-export { renderFile, renderForProbe, sampleInputs } from './samples';
+export { placeholdersIn, renderFile, renderForProbe, sampleInputs } from './samples';
 export { bytesCounter, countAtEndpoint, countedAtEndpoint, remembering, tokenEndpointOf, tokenEndpoints, type EndpointCounter, type SentTokens, type TokenCounter, type TokenCountSource } from './tokens';
 export { isVolatile, unroll, type VolatilityOptions } from './volatility';

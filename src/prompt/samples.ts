@@ -26,8 +26,8 @@ export interface RenderedForProbe {
 const placeholder = /\{\{\s*[A-Za-z_][\w.-]*\s*\}\}|\$\{(?:input|selection|selectedText|file|workspaceFolder)\w*(?::[^{}\n]*)?\}/g;
 const withoutVariables: ReadonlySet<string> = new Set(['markdown', 'claude-markdown', 'text', 'request-json', 'request-jsonl']);
 
-/** Placeholders outside of code, each once, at most ten. */
-function placeholdersIn(file: PromptFile, prompt: Prompt): readonly string[] {
+/** What looks like a placeholder of a prompt in a format that has no variables, as `RenderedForProbe.asWritten`: outside of code, each once, at most ten. */
+export function placeholdersIn(file: PromptFile, prompt: Prompt): readonly string[] {
   if (!withoutVariables.has(file.format)) return [];
   const texts = prompt.parts.flatMap(({ slot, spans }) => (slot === 'tools' ? [] : spans.map((span) => (span.kind === 'literal' ? span.text : ''))));
   return [...new Set(texts.flatMap((text) => withoutCode(text).match(placeholder) ?? []))].slice(0, 10);

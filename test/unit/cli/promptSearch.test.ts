@@ -51,6 +51,7 @@ describe('the prompt files of a folder', () => {
     const linted = await terminal(['lint', 'app'], { cwd: folder.path }).ended;
     assert.equal(linted.code, 0);
     assert.match(linted.stderr, /2 more files hold prompts by content/);
+    assert.match(linted.stdout, /sent as written, as this format has no variables: \{\{customer_name\}\}/);
     const named = await terminal(['lint', 'app/bot.py'], { cwd: folder.path }).ended;
     assert.equal(named.code, 1);
     assert.match(named.stdout, /warning .*\[clock\]/);

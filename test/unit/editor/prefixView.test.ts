@@ -25,6 +25,13 @@ function viewOf(text: string, name: string, by: JudgeBy = judge()) {
 const clock = `---\nname: x\n---\nsystem:\nIt is {{current_time}}.\n${rules}\nuser:\n{{question}}\n`;
 
 describe('what the editor shows of a file', () => {
+  it('says of placeholders in a format without variables that they are sent as written, and finds nothing', () => {
+    const claims = viewOf(`Today is {{date}}. Greet {{customer_name}}.\n${rules}`, 'claims.prompt.md');
+    assert.ok(claims.prompts[0]?.details.includes('Sent as written: `{{date}}`, `{{customer_name}}`. This format has no variables, so nothing replaces them here.'), claims.prompts[0]?.details.join('\n'));
+    assert.deepEqual(claims.findings, []);
+    assert.ok(viewOf(clock, 'a.prompty').prompts[0]?.details.every((line) => !line.startsWith('Sent as written')));
+  });
+
   it('has a lens for each finding that costs tokens, with ms and money where they are known', () => {
     const plain = viewOf(clock, 'a.prompty');
     assert.equal(plain.lenses.length, 1);

@@ -70,8 +70,10 @@ function changedAsClaimed(before: PromptFile, after: PromptFile, claim: Extract<
 
 const baselines = new WeakMap<PromptFile, PromptFile>();
 
-/** The file read as the edited text is, once. */
+/** The file read as an edited text is, once. */
 function baseline(file: PromptFile): PromptFile | null {
+  // Only in code more is looked at in an edited text.
+  if (file.format !== 'python' && file.format !== 'javascript') return file;
   const known = baselines.get(file) ?? parseEdited(file, file.text);
   if (known !== null) baselines.set(file, known);
   return known;

@@ -56,7 +56,19 @@ function editFix(kind: FixKind, title: string, file: PromptFile, given: readonly
   const { text } = file;
   const ended = /\r\n/.test(text) && !/(?:^|[^\r])\n/.test(text) ? given.map((edit) => ({ ...edit, text: edit.text.replace(/\r?\n/g, '\r\n') })) : given;
   const edits = ended.flatMap((edit) => insertionsOf(text, edit));
-  return claim !== null && !holds(file, applyEdits(text, edits), claim) ? [] : [{ kind, title, preview: previewOf(text, edits), edits }];
+  return claim !== null && !proved(file, edits, claim) ? [] : [{ kind, title, preview: previewOf(text, edits), edits }];
+}
+
+const proofs = new WeakMap<PromptFile, Map<string, boolean>>();
+
+/** Whether the claim holds, found out once: an editor asks for the fixes with every move of the cursor. */
+function proved(file: PromptFile, edits: readonly TextEdit[], claim: Claim): boolean {
+  const known = proofs.get(file) ?? new Map<string, boolean>();
+  proofs.set(file, known);
+  const key = JSON.stringify([edits, claim]);
+  const result = known.get(key) ?? holds(file, applyEdits(file.text, edits), claim);
+  known.set(key, result);
+  return result;
 }
 
 /** What fixes are made for. */

@@ -277,11 +277,20 @@ class Brush {
     ctx.font = `${Math.min(this.#theme.size - 1, height - 3)}px ${this.#theme.family}`;
     ctx.textBaseline = 'middle';
     ctx.textAlign = 'left';
-    const room = this.#left + this.#width - x;
-    if (!failed && room < ctx.measureText(note).width) return;
-    ctx.fillStyle = failed ? this.#theme.failure : this.#theme.muted;
+    const right = this.#left + this.#width;
+    // An end that lies outside the view has its note there too.
+    if (!failed && x - 8 > right) return;
     const width = ctx.measureText(note).width;
-    ctx.fillText(note, failed ? Math.min(x, this.#left + this.#width - width - 2) : x, middle);
+    const at = Math.min(x, right - width - 2);
+    if (at < x && !failed) {
+      // A row that reaches the edge keeps its note, or it would look like one without: over its last ticks, which shine through.
+      ctx.globalAlpha = 0.85;
+      ctx.fillStyle = this.#theme.background;
+      ctx.fillRect(at - 3, top + 1, width + 5, height - 2);
+      ctx.globalAlpha = 1;
+    }
+    ctx.fillStyle = failed ? this.#theme.failure : this.#theme.muted;
+    ctx.fillText(note, at, middle);
   }
 
   #chosen(track: Track, index: number, top: number, height: number): void {

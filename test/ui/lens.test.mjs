@@ -28,7 +28,8 @@ describe('the prefix-cache lens in the workbench', function () {
       viewport: { width: 1280, height: 900 },
       settings: {
         'firstToken.endpoints': [{ name: 'h200', url: `${simulator.url}/v1`, model: 'llama-3.1-8b' }],
-        'firstToken.probe': { requests: 5, maxTokens: 16 },
+        // Cold, because a warm answer does not tell what a prompt token costs.
+        'firstToken.probe': { requests: 5, maxTokens: 16, cache: 'cold' },
         // The last run's numbers would push the cache lens out of the picture.
         'firstToken.lens': { result: false },
         'workbench.colorTheme': 'Default Dark Modern',
@@ -112,9 +113,17 @@ describe('the prefix-cache lens in the workbench', function () {
     // The panel opens beside the file, which fills the window since the picture.
     await workbench.command('View: Toggle Maximize Editor Group');
     await workbench.command('First Token: Prove Prefix Cache');
-    const frame = await workbench.panel('.sentences', 60_000);
-    await frame.locator('.sentences .finding', { hasText: 'As predicted' }).waitFor({ timeout: 60_000 });
-    await frame.locator('table.figures', { hasText: 'a later request' }).waitFor();
+    const frame = await workbench.panel('.said-beside', 60_000);
+    // The verdict of the panel is the proof's: no SLO, no goodput, cold and warm apart.
+    await frame.locator('.verdict.met .verdict-sentence', { hasText: 'As predicted' }).waitFor({ timeout: 60_000 });
+    await frame.locator('table.figures', { hasText: 'a later request' }).first().waitFor();
+    const table = await frame.locator('.said-beside .scroll').first().evaluate((box) => ({ room: box.clientWidth, wide: box.scrollWidth }));
+    assert.ok(table.wide <= table.room, `no column is cut beside an editor: ${JSON.stringify(table)}`);
+    const above = async (upper, lower) => (await frame.locator(upper).first().boundingBox()).y < (await frame.locator(lower).first().boundingBox()).y;
+    assert.ok(await above('.verdict-sentence', '.said-beside') && await above('.said-beside', '.percentiles') && await above('.percentiles', '.sentences:not(.first-said)'));
+    assert.deepEqual(await frame.locator('table.percentiles tbody th').allInnerTexts(), ['TTFT, cold', 'TTFT, the same again', 'TTFT, a later request']);
+    assert.doesNotMatch(await frame.locator('#panel').innerText(), /SLO|[Gg]oodput|This machine was the limit/);
+    if (process.env.FIRST_TOKEN_SHOT) await workbench.screenshot(path.join(os.tmpdir(), 'first-token-proof.png'));
     await page.locator('.tab', { hasText: 'support.prompty' }).first().click();
     await page.waitForTimeout(500);
     await page.keyboard.press('Control+Home');

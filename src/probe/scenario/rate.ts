@@ -228,7 +228,7 @@ function sentences(steps: readonly RateStep[], best: RateStep | null, kept: Rate
     all.push(`${perSecond(best.rate)} can be sustained under the SLO: ${outOf(best.attainment?.good ?? 0, best.attainment?.due ?? 0)} answers were good${best.goodput === null ? '' : `, goodput is ${digits(best.goodput.perSecond)} answers/s`}${best.fromDue.ttft === null ? '' : `, and the first token came ${ms(best.fromDue.ttft.p50)} (p50) and ${ms(best.fromDue.ttft.p95)} (p95) after it was due`}.`);
   } else if (kept !== null) {
     const blocked = kept.clientBottleneck !== null;
-    all.push(`Up to ${perSecond(kept.rate)} the answers kept the SLO, but that is not proved: ${blocked ? `this machine was the limit, not the server (${kept.clientBottleneck})` : `${outOf(kept.attainment?.good ?? 0, kept.attainment?.due ?? 0)} good answers are too few`}. Run again ${blocked ? 'on a quieter machine' : 'with a longer --duration'}.`);
+    all.push(`Up to ${perSecond(kept.rate)} the answers kept the SLO, but that is not proved: ${blocked ? `this machine was the limit, not the server (${kept.clientBottleneck})` : `${outOf(kept.attainment?.good ?? 0, kept.attainment?.due ?? 0)} good answers are too few`}. Run again ${blocked ? 'on a quieter machine' : 'for longer'}.`);
   } else {
     all.push(`No rate is shown to be sustainable under the SLO: at ${perSecond(only.rate)}, ${outOf(only.attainment?.good ?? 0, only.attainment?.due ?? 0)} answers were good. Raise the limits (firstToken.slo), shorten the answers, or add capacity.`);
   }

@@ -21,7 +21,7 @@ export function besideServed(sentence: string): boolean {
 /** Predicted and served tokens of a proof of the prefix cache as a table, its head first; null for any other result. How long each waited stands with the percentiles. */
 export function prefixTable(result: unknown): string[][] | null {
   if (!isFields(result) || typeof result['schema'] !== 'string' || !result['schema'].startsWith('first-token/prefix@') || !Array.isArray(result['rows'])) return null;
-  const head = ['request', 'answers', 'prompt tokens', 'predicted', 'served', 'told by', ''];
+  const head = ['request', 'n', 'prompt tokens', 'predicted', 'served', ''];
   return [head, ...result['rows'].filter(isFields).map(rowOf)];
 }
 
@@ -34,8 +34,8 @@ function rowOf(row: Fields): string[] {
     tokens(numberIn(row, 'n')),
     tokens(numberIn(row, 'promptTokens')),
     isFields(predicted) ? `${guess}${tokens(numberIn(predicted, 'tokens'))}` : '',
+    // Who told it stands in the sentences.
     isFields(served) ? servedText(served) : 'not told',
-    isFields(served) ? (served['from'] === 'metrics' ? 'the server’s counters' : 'the answers') : '',
     marks[String(row['state'])] ?? '',
   ];
 }

@@ -37,7 +37,7 @@ describe('a scenario result', () => {
     assert.equal(view.verdict, null);
     assert.deepEqual(view.first, ['Affinity: 9 of 9 repeats hit.', 'Expiry, cached after a wait of 60 s.']);
     assert.deepEqual(view.sentences, ['Predicted by the rule.']);
-    assert.deepEqual(view.table[2], ['a later request', '6', '1,424', '1,368', '1,368', 'the answers', '✓ as predicted']);
+    assert.deepEqual(view.table[2], ['a later request', '6', '1,424', '1,368', '1,368', '✓ as predicted']);
     assert.ok(!view.table.flat().some((text) => /TTFT|20\.5/.test(text)), 'how long each waited has a table of its own');
   });
   it('of a sweep says that a step has no verdict, not that it was refused', () => {

@@ -5,6 +5,7 @@ import { parser as python } from '@lezer/python';
 import { readExpression } from '../expression';
 import { decodeString, Located, type StringSyntax } from '../located';
 import type { ExpressionSpan, Part, Place, Problem, Prompt, Reference, Role, Span } from '../prompt';
+import { parseDollars, parseFormatString } from './braces';
 import { languageNamed, parseTemplate, promptOf, slotOf, type FormatInput, type InnerLanguage, type ParsedFormat } from './format';
 import { roleOf } from './jinja';
 import { expressionSpan, templateContext, type TemplateContext } from './template';
@@ -12,6 +13,10 @@ import { expressionSpan, templateContext, type TemplateContext } from './templat
 const promptNames = /prompt|system_?(?:message|text|content)?$|instructions?|persona|preamble/i;
 const promptKeys = /^(?:system|instructions?|prompt|system_?prompt|user_?prompt|system_?message|system_?instructions?|developer)$/i;
 const templateCalls = /(?:PromptTemplate|MessagePromptTemplate)(?:\.from_?template|\.fromTemplate)?$|from_?template$|fromTemplate$/;
+/** Calls and tags that leave the words of their text as they are. */
+const textFunctions = /^(?:dedent|outdent|endent|stripIndents?|oneLine|cleandoc|textwrap\.(?:dedent|indent|fill)|inspect\.cleandoc)$/;
+/** How a string of a program is filled in: by a template language, by `str.format`, by `string.Template`. */
+type CodeLanguage = InnerLanguage | 'str-format' | 'dollar';
 const messageCalls = /^(?:System|Human|AI)Message(?:PromptTemplate)?$/;
 
 /** Parses the prompt strings of a source file; a file without any gives no prompts. */
@@ -128,7 +133,7 @@ class CodeReader {
     top.cursor().iterate((ref) => {
       if (this.inside(ref.from)) return true;
       if (ref.name === 'ArrayExpression') return !this.messages(ref.node);
-      if (isText(ref.name) || ref.name === 'BinaryExpression' || ref.name === 'CallExpression') return !this.candidate(ref.node);
+      if (isText(ref.name) || ref.name === 'TaggedTemplateExpression' || ref.name === 'BinaryExpression' || ref.name === 'CallExpression') return !this.candidate(ref.node);
       return true;
     });
     return this.prompts;
@@ -136,6 +141,8 @@ class CodeReader {
 
   private until = 0;
   private lookUps = 0;
+  /** Where the last text that was looked at ends: what stands inside of it was looked at with it. */
+  private judged = 0;
 
   private inside(from: number): boolean {
     return from < this.until;
@@ -172,7 +179,7 @@ class CodeReader {
   private messages(list: SyntaxNode): boolean {
     const parts: Part[] = [];
     const template = this.callName(list.parent?.parent ?? null);
-    const language: InnerLanguage = /from_?messages|fromMessages|ChatPromptTemplate/i.test(template) ? 'f-string' : 'none';
+    const language: CodeLanguage = /from_?messages|fromMessages|ChatPromptTemplate/i.test(template) ? 'f-string' : 'none';
     for (let child = list.firstChild; child !== null; child = child.nextSibling) {
       const message = this.message(child);
       if (message === null) continue;
@@ -233,7 +240,8 @@ class CodeReader {
     if (!this.isTextual(node)) return false;
     const named = this.nameOf(node);
     const name = named ?? (this.isUsed(node) ? { name: this.ownerOf(node), language: 'none' as const } : null);
-    if (name === null || (named === null && node.to - node.from < longPrompt)) return false;
+    if (name === null || (named === null && (node.to - node.from < longPrompt || node.from < this.judged))) return false;
+    this.judged = Math.max(this.judged, node.to);
     const spans = this.spans(node, name.language, 0);
     const size = spans.reduce((sum, s) => sum + (s.kind === 'literal' ? s.text.length : 20), 0);
     if (named === null ? size < longPrompt || !readsAsInstructions(spans) : size < 40) return false;
@@ -249,13 +257,13 @@ class CodeReader {
     this.prompts.push(promptOf(place, parts, { macros: {}, name }));
   }
 
-  private nameOf(node: SyntaxNode): { name: string; language: InnerLanguage } | null {
+  private nameOf(node: SyntaxNode): { name: string; language: CodeLanguage } | null {
     const parent = node.parent;
     if (parent === null) return null;
     if (parent.name === 'ParenthesizedExpression') return this.nameOf(parent);
     if (parent.name === 'AssignStatement' || parent.name === 'VariableDeclaration' || parent.name === 'AssignmentExpression' || parent.name === 'PropertyDeclaration') {
       const name = this.text(parent.name === 'VariableDeclaration' ? before(node, 'VariableDefinition') : parent.name === 'PropertyDeclaration' ? parent.getChild('PropertyDefinition') : parent.firstChild);
-      return promptNames.test(name) ? { name, language: this.formatted.has(name) ? 'f-string' : 'none' } : null;
+      return promptNames.test(name) ? { name, language: this.formatted.has(name) ? 'str-format' : 'none' } : null;
     }
     if (parent.name === 'Property') {
       const key = this.plain(parent.firstChild!);
@@ -310,26 +318,59 @@ class CodeReader {
 
   /** True for anything that is surely text: a string, a chain of strings, `.format`, `.join` of a list of strings. */
   private isTextual(node: SyntaxNode): boolean {
-    if (isText(node.name)) return true;
+    if (isText(node.name) || node.name === 'TaggedTemplateExpression') return true;
+    if (node.name === 'ConditionalExpression') return this.cases(node).some((c) => this.isTextual(c));
     if (node.name === 'ParenthesizedExpression') return children(node).some((c) => this.isTextual(c));
     if (node.name === 'BinaryExpression') return node.firstChild !== null && node.lastChild !== null && (this.isTextual(node.firstChild) || this.isTextual(node.lastChild));
     if (node.name !== 'CallExpression') return false;
     const callee = node.firstChild;
+    if (this.languageOf(this.text(callee)) !== null) return children(node.getChild('ArgList')).some((c) => this.isTextual(c));
     const method = this.text(callee?.lastChild ?? null);
     const object = callee?.firstChild ?? null;
-    if (callee?.name !== 'MemberExpression' || object === null) return /^(?:dedent|textwrap\.dedent|outdent)$/.test(this.text(callee)) && children(node.getChild('ArgList')).some((c) => this.isTextual(c));
+    if (callee?.name !== 'MemberExpression' || object === null) return false;
     if (method === 'join') return object.name === 'ArrayExpression' || (isText(object.name) && children(node.getChild('ArgList')).some((c) => c.name === 'ArrayExpression'));
-    return /^(?:format|strip|trim|lstrip|rstrip|replace|dedent)$/.test(method) && this.isTextual(object);
+    return /^(?:format|format_map|substitute|safe_substitute|render|strip|trim|lstrip|rstrip|replace|dedent)$/.test(method) && this.isTextual(object);
+  }
+
+  /** The language of the text that a function takes: `same` where it only trims; null for a function that is not known to give its text back. */
+  private languageOf(callee: string): CodeLanguage | 'same' | null {
+    if (textFunctions.test(callee)) return 'same';
+    if (this.language !== 'python') return null;
+    if (/^(?:string\.)?Template$/.test(callee)) return callee === 'Template' && /^from\s+jinja2\b[^\n]*\bTemplate\b/m.test(this.source) ? 'jinja' : 'dollar';
+    return callee === 'jinja2.Template' || (/\.from_string$/.test(callee) && /\bjinja/i.test(this.source)) ? 'jinja' : null;
+  }
+
+  /** The values that a conditional expression chooses from, and its condition last: `a if c else b`, `c ? a : b`. */
+  private parts(node: SyntaxNode): SyntaxNode[] {
+    const [first, second, third] = children(node).filter((c) => !isComment(c.name) && c.name !== 'LogicOp' && c.name !== 'if' && c.name !== 'else');
+    if (first === undefined || second === undefined || third === undefined) return [];
+    return this.language === 'python' ? [first, third, second] : [second, third, first];
+  }
+
+  private cases(node: SyntaxNode): SyntaxNode[] {
+    return this.parts(node).slice(0, 2);
+  }
+
+  /** Texts of which one is sent, by a condition. */
+  private choice(node: SyntaxNode, condition: SyntaxNode, cases: readonly SyntaxNode[], depth: number): Span {
+    const tag = { start: condition.from, end: condition.to };
+    const references = this.references(condition, depth + 1, true);
+    const branches = cases.map((c, i) => ({ tag, references: i === 0 ? references : [], spans: this.spans(c, 'none', depth + 1) }));
+    return { kind: 'control', control: 'condition', start: node.from, end: node.to, tag, source: this.text(condition), binds: [], name: null, references, constant: null, branches, exhaustive: cases.length > 1 };
   }
 
   /** The spans of a text expression. */
-  private spans(node: SyntaxNode, language: InnerLanguage, depth: number): Span[] {
+  private spans(node: SyntaxNode, language: CodeLanguage, depth: number): Span[] {
     if (depth > 8) return [];
     switch (node.name) {
       case 'String':
       case 'FormatString':
       case 'TemplateString':
         return this.string(node, language, depth);
+      case 'TaggedTemplateExpression':
+        return children(node).filter((c) => c.name === 'TemplateString').flatMap((c) => this.string(c, language, depth, this.text(node.firstChild) === 'String.raw'));
+      case 'ConditionalExpression':
+        return this.isTextual(node) ? [this.choice(node, this.parts(node)[2]!, this.cases(node), depth)] : [this.value(node, depth)];
       case 'ContinuedString':
       case 'ParenthesizedExpression':
         return children(node).filter((c) => c.name !== '(' && c.name !== ')').flatMap((c) => this.spans(c, language, depth + 1));
@@ -342,7 +383,7 @@ class CodeReader {
     }
   }
 
-  private binary(node: SyntaxNode, language: InnerLanguage, depth: number): Span[] {
+  private binary(node: SyntaxNode, language: CodeLanguage, depth: number): Span[] {
     const [left, right] = [node.firstChild!, node.lastChild!];
     const operator = this.text(left.nextSibling);
     if (operator === '%' && this.isTextual(left)) {
@@ -351,62 +392,79 @@ class CodeReader {
       const used = { next: 0 };
       return this.spans(left, 'none', depth + 1).flatMap((s) => (s.kind === 'literal' ? percent(s, values, used) : [s]));
     }
+    if (/^(?:&&|and)$/.test(operator)) return [this.choice(node, left, [right], depth)];
+    if (/^(?:\|\||\?\?|or)$/.test(operator)) return [this.choice(node, left, [left, right], depth)];
     return [...this.spans(left, language, depth + 1), ...this.spans(right, language, depth + 1)];
   }
 
-  private textCall(node: SyntaxNode, language: InnerLanguage, depth: number): Span[] {
+  private textCall(node: SyntaxNode, language: CodeLanguage, depth: number): Span[] {
     const callee = node.firstChild!;
     const method = this.text(callee.lastChild);
     const object = callee.firstChild!;
     const given = children(node.getChild('ArgList'));
+    const taken = this.languageOf(this.text(callee));
+    if (taken !== null) return given.filter((c) => this.isTextual(c)).slice(0, 1).flatMap((c) => this.spans(c, taken === 'same' ? language : taken, depth + 1));
     if (method === 'join') {
       const list = object.name === 'ArrayExpression' ? object : given.find((c) => c.name === 'ArrayExpression')!;
       return children(list).filter((c) => !/^[[\],]$/.test(c.name) && !isComment(c.name)).flatMap((c) => this.spans(c, language, depth + 1));
     }
-    if (method === 'format') return this.spans(object, 'f-string', depth + 1).map((s) => (s.kind === 'expression' ? this.bindFormat(s, node, depth) : s));
-    if (callee.name !== 'MemberExpression') return given.filter((c) => this.isTextual(c)).flatMap((c) => this.spans(c, language, depth + 1));
+    if (/^(?:format|format_map|substitute|safe_substitute|render)$/.test(method)) return this.bindAll(this.spans(object, method.startsWith('format') ? 'str-format' : language, depth + 1), node, depth);
     return this.spans(object, language, depth + 1);
   }
 
-  /** `{name}` of a format string takes the argument of that name. */
-  private bindFormat(span: ExpressionSpan, call: SyntaxNode, depth: number): ExpressionSpan {
-    const name = span.references[0]?.path.split('.')[0] ?? '';
-    const list = children(call.getChild('ArgList'));
-    const at = list.findIndex((c, i) => c.name === 'AssignOp' && this.text(list[i - 1]!) === name);
-    const value = at < 0 ? undefined : list[at + 1];
-    if (value === undefined) return span;
-    const references = this.references(value, depth + 1);
-    const known = references.some((r) => r.call) ? references : [...span.references];
-    return { ...span, references: known };
+  private bindAll(spans: readonly Span[], call: SyntaxNode, depth: number): Span[] {
+    const used = { next: 0 };
+    return spans.map((s) => (s.kind === 'expression' ? this.bindFormat(s, call, depth, used) : s));
   }
 
-  private string(node: SyntaxNode, language: InnerLanguage, depth: number): Span[] {
+  /** `{name}` of a format string takes the argument of that name, `{}` and `{0}` the one at that place. */
+  private bindFormat(span: ExpressionSpan, call: SyntaxNode, depth: number, used: { next: number }): Span {
+    const list = children(call.getChild('ArgList')).filter((c) => !isComment(c.name));
+    let value: SyntaxNode | undefined;
+    if (/^\d*$/.test(span.name)) {
+      const placed = list.filter((c, i) => !/^[(),]$/.test(c.name) && c.name !== 'AssignOp' && list[i - 1]?.name !== 'AssignOp' && list[i + 1]?.name !== 'AssignOp');
+      value = placed[span.name === '' ? used.next++ : Number(span.name)];
+    } else {
+      const name = span.references[0]?.path.split('.')[0] ?? '';
+      const at = list.findIndex((c, i) => c.name === 'AssignOp' && this.text(list[i - 1]!) === name);
+      value = at < 0 ? undefined : list[at + 1];
+    }
+    if (value === undefined) return span;
+    const fixed = isText(value.name) && value.getChild('FormatReplacement') === null ? this.spans(value, 'none', depth + 1) : this.constantText(value, depth);
+    if (fixed !== null) return { kind: 'include', start: span.start, end: span.end, source: span.source, target: span.name, references: [], path: this.context.path, spans: fixed };
+    const formats = span.references.flatMap((r) => r.strings);
+    const references = this.references(value, depth + 1).map((r) => ({ ...r, strings: [...r.strings, ...formats] }));
+    if (references.length === 0 && value.name === 'Number') return { ...span, references: [], constant: this.text(value) };
+    return { ...span, name: span.name === '' ? span.source : span.name, references: /^\d*$/.test(span.name) || references.some((r) => r.call) ? references : [...span.references] };
+  }
+
+  private string(node: SyntaxNode, language: CodeLanguage, depth: number, unescaped = false): Span[] {
     const source = this.text(node);
     const quote = /^([a-zA-Z]*)("""|'''|["'`])/.exec(source);
     if (quote === null) return [];
-    const raw = /r/i.test(quote[1]!);
-    const syntax: StringSyntax = this.language === 'python' ? (raw ? 'python-raw' : 'python') : 'javascript';
+    const raw = unescaped || /r/i.test(quote[1]!);
+    const syntax: StringSyntax = raw ? 'python-raw' : this.language === 'python' ? 'python' : 'javascript';
     const start = node.from + quote[0].length;
     const end = source.endsWith(quote[2]!) && source.length >= quote[0].length + quote[2]!.length ? node.to - quote[2]!.length : node.to;
     const replaced = children(node).filter((c) => c.name === 'FormatReplacement' || c.name === 'Interpolation');
     const name = this.assignedName(node);
     const formatCall = name === null ? undefined : this.formatted.get(name);
-    const inner: InnerLanguage = language === 'none' && formatCall !== undefined ? 'f-string' : language;
+    const inner: CodeLanguage = language === 'none' && formatCall !== undefined ? 'str-format' : language;
     const out: Span[] = [];
     let from = start;
     const text = (to: number): void => {
       if (to <= from) return;
       const located = decodeString(this.source, from, to, syntax);
       const plain = node.name === 'FormatString' ? unbrace(located) : null;
-      out.push(...(plain !== null ? [plain.literal()] : parseTemplate(located, inner, this.context)));
+      out.push(...(plain !== null ? [plain.literal()] : inner === 'str-format' ? parseFormatString(located, true) : inner === 'dollar' ? parseDollars(located) : parseTemplate(located, inner, this.context)));
     };
     for (const r of replaced) {
       text(r.from);
       from = r.to;
-      out.push(this.replacement(r, depth));
+      out.push(...this.replacement(r, depth));
     }
     text(end);
-    return formatCall === undefined ? out : out.map((s) => (s.kind === 'expression' ? this.bindFormat(s, formatCall, depth) : s));
+    return formatCall === undefined ? out : this.bindAll(out, formatCall, depth);
   }
 
   private assignedName(node: SyntaxNode): string | null {
@@ -415,19 +473,20 @@ class CodeReader {
     return parent?.name === 'ContinuedString' || parent?.name === 'ParenthesizedExpression' ? this.assignedName(parent) : null;
   }
 
-  private replacement(node: SyntaxNode, depth: number): Span {
+  private replacement(node: SyntaxNode, depth: number): Span[] {
     const inner = children(node).filter((c) => !/^(?:[{}]|Interpolation(?:Start|End)|FormatConversion|FormatSpec|FormatSelfDoc)$/.test(c.name));
     const value = inner[0];
     const spec = node.getChild('FormatSpec');
     const format = spec === null ? null : this.text(spec).slice(1);
     const place = { start: node.from, end: node.to };
-    if (value === undefined) return { kind: 'literal', ...place, text: '' };
+    if (value === undefined) return [{ kind: 'literal', ...place, text: '' }];
+    if (format === null && this.isTextual(value)) return this.spans(value, 'none', depth + 1);
     const constant = this.constantText(value, depth);
-    if (constant !== null) return { kind: 'include', ...place, source: this.text(node), target: this.text(value), references: [], path: this.context.path, spans: constant };
+    if (constant !== null) return [{ kind: 'include', ...place, source: this.text(node), target: this.text(value), references: [], path: this.context.path, spans: constant }];
     const parts = readExpression(this.text(value));
     const span = expressionSpan(Located.slice(this.source), { start: node.from, end: node.to }, this.text(value), parts);
     const references = this.references(value, depth + 1).map((r) => (format?.includes('%') === true ? { ...r, strings: [...r.strings, format] } : r));
-    return { ...span, references: references.length === 0 ? span.references : references, macro: null };
+    return [{ ...span, references: references.length === 0 ? span.references : references, macro: null }];
   }
 
   private value(node: SyntaxNode, depth: number): Span {
@@ -448,10 +507,12 @@ class CodeReader {
   }
 
   /** What a value depends on, through the assignments of this file. */
-  private references(node: SyntaxNode, depth: number): Reference[] {
-    const own = readExpression(this.text(node));
-    const references = own.references.map((r) => ({ ...r, strings: [...r.strings, ...own.filterStrings] }));
+  private references(node: SyntaxNode, depth: number, condition = false): Reference[] {
     this.lookUps += 1;
+    const texts = depth > 6 ? [] : this.filledTexts(node);
+    const own = readExpression(this.without(node, texts), condition);
+    const values = texts.flatMap((t) => children(t).filter((c) => c.name === 'FormatReplacement' || c.name === 'Interpolation').flatMap((c) => this.references(c, depth + 1)));
+    const references = [...own.references.map((r) => ({ ...r, strings: [...r.strings, ...own.filterStrings] })), ...values];
     if (depth > 6 || this.lookUps > mostLookUps) return references;
     return references.flatMap((r): Reference[] => {
       const root = r.path.split('.')[0]!;
@@ -463,6 +524,29 @@ class CodeReader {
       const calls = through.filter((t) => t.call).map((t) => ({ ...t, strings: [...t.strings, ...r.strings] }));
       return calls.length > 0 ? [r, ...calls] : [r];
     });
+  }
+
+  /** Strings inside a value that take values of their own. */
+  private filledTexts(node: SyntaxNode): SyntaxNode[] {
+    const source = this.text(node);
+    if (!(this.language === 'python' ? /f["']|fr["']/i : /`/).test(source)) return [];
+    const found: SyntaxNode[] = [];
+    node.cursor().iterate((ref) => {
+      if (ref.name !== 'FormatString' && ref.name !== 'TemplateString') return true;
+      found.push(ref.node);
+      return false;
+    });
+    return found;
+  }
+
+  private without(node: SyntaxNode, texts: readonly SyntaxNode[]): string {
+    let out = '';
+    let from = node.from;
+    for (const text of texts) {
+      out += `${this.source.slice(from, text.from)}""`;
+      from = text.to;
+    }
+    return (out + this.source.slice(from, node.to)).replace(/^\$?\{|\}$/g, (brace) => (node.name === 'FormatReplacement' || node.name === 'Interpolation' ? '' : brace));
   }
 }
 

@@ -203,7 +203,11 @@ export function fixesAt(prompt: PromptPart, analysed: AnalysedFile, at: Stretch)
   return fixes;
 }
 
-const codeAt = (findings: readonly Finding[], place: Stretch) => findings.find((finding) => finding.start === place.start && finding.evidence !== 'structure')?.code ?? null;
+/** The code of the finding for a place; several may begin where another file is included, and are told apart by their class. */
+function codeAt(findings: readonly Finding[], place: ChangingPlace): string | null {
+  const here = findings.filter((finding) => finding.start === place.start && finding.evidence !== 'structure');
+  return (here.find((finding) => finding.class === place.judgement.volatility) ?? here[0])?.code ?? null;
+}
 
 const markable: ReadonlySet<string> = new Set(['no-marker', 'under-minimum', 'variable-in-static-message', 'marker-after-dynamic', 'look-back']);
 

@@ -124,6 +124,17 @@ describe('what the editor shows of a file', () => {
     assert.deepEqual(fixesAt(prompt, one, { start: clock.length - 1, end: clock.length }).filter(({ kind }) => kind === 'move-behind'), []);
   });
 
+  it('lets each finding of an included file be ignored by its own code', () => {
+    const text = `{% include "p.j2" %}\n${rules}`;
+    const file = prompt.parsePromptFile(text, 'a.j2', { readFile: (name) => (name === 'p.j2' ? '{{ current_time }} {{ request_id }}' : null) });
+    assert.ok(file);
+    const one = prompt.analyseFile(file, { rule: 'vllm', today: '2026-12-01' });
+    const codes = one.findings.filter(({ start }) => start === 0).map(({ code }) => code);
+    assert.ok(new Set(codes).size === 2, `two findings at one place: ${codes.join(', ')}`);
+    const titles = fixesAt(prompt, one, { start: 0, end: 3 }).map(({ title }) => title);
+    for (const code of codes) assert.ok(titles.includes(`Ignore ${code} in this file`), `${code}: ${titles.join(', ')}`);
+  });
+
   it('sorts the worst first', () => {
     const file = (name: string, reusable: number, tokens: number): ScannedFile => ({ path: name, format: 'prompty', tokens, reusable, warnings: 0, severity: null, allStatic: false, about: false, sentences: [] });
     const sorted = [file('good', 90, 100), file('small', 0, 10), file('bad', 0, 1000), file('empty', 0, 0)].sort(worstFirst);

@@ -13,6 +13,7 @@ export const findingCodes = {
   'unknown-value': 'Nothing tells how often this value changes; the static text behind it is reusable only while it keeps its value.',
   variants: 'A condition that may differ from request to request makes several prefixes; each is cached on its own.',
   'rendered-date': 'A literal date or time stands behind words such as “current date”: it looks like the output of a template.',
+  'rendered-id': 'A literal id stands on a line such as “Session ID: …”: it looks like the output of a template.',
   'hidden-date': 'The chat template of the server writes the current date or time into every prompt, before the text of the file.',
   syntax: 'The template cannot be read at this place; the rest of the file is analysed all the same.',
   'byte-order-mark': 'The file begins with a byte order mark, which a host may send as the first bytes of the prompt.',

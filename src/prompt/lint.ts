@@ -136,6 +136,7 @@ function analyse(file: PromptFile, rule: CacheRule, options: LintOptions): Analy
   const found = [
     ...prompts.flatMap((p) => promptFindings(file, p, scope, options.minLostTokens ?? 256)),
     ...(maybeCue.test(file.text) ? prompts.flatMap((p) => renderedDates(file, p.pieces, lines)) : []),
+    ...(maybeId.test(file.text) ? prompts.flatMap((p) => renderedIds(file, p.pieces, lines)) : []),
     ...file.problems.map((p) => syntaxFinding(file, p, lines)),
     ...structural(file, prompts, options, lines),
     ...hiddenDateFinding(file, prompts, options.hiddenDate ?? null, lines),
@@ -279,16 +280,28 @@ const maybeCue = /(?:today|current[_ ]?(?:date|time)|the date)[^\n]{0,40}\d/i;
 
 /** A literal date behind a cue phrase, unless the line says that it is an example. */
 function renderedDates(file: PromptFile, pieces: readonly Piece[], lines: Lines): Finding[] {
+  return renderedLiterals(cue, { code: 'rendered-date', class: 'day', message: 'This literal date looks like the output of a template. If the text is rendered each day, the cached prefix ends here.' }, file, pieces, lines);
+}
+
+const idCue = /^[ \t>*-]*(?:session|conversation|chat|thread|request|trace|correlation|run)[ _-]?id["'`*]*\s*[:=]\s*["'`*]*[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b/gim;
+const maybeId = /id["'`*]*\s*[:=]\s*["'`*]*[0-9a-f]{8}-/i;
+
+/** A literal id on a line that names one, outside of code fences. */
+function renderedIds(file: PromptFile, pieces: readonly Piece[], lines: Lines): Finding[] {
+  return renderedLiterals(idCue, { code: 'rendered-id', class: 'session', message: 'This literal id looks like the output of a template. If each session or request has its own, the cached prefix ends here.' }, file, pieces, lines).filter((f) => (file.text.slice(0, f.start).match(/^[ \t]*(?:```|~~~)/gm)?.length ?? 0) % 2 === 0);
+}
+
+function renderedLiterals(pattern: RegExp, told: Pick<Finding, 'code' | 'class' | 'message'>, file: PromptFile, pieces: readonly Piece[], lines: Lines): Finding[] {
   return pieces.flatMap((piece) => {
     if (piece.kind !== 'static' || piece.foreign || piece.text.length > 1_000_000) return [];
-    return [...piece.text.matchAll(cue)].flatMap((match): Finding[] => {
+    return [...piece.text.matchAll(pattern)].flatMap((match): Finding[] => {
       const begin = piece.text.lastIndexOf('\n', match.index) + 1;
       const stop = piece.text.indexOf('\n', match.index);
       const line = piece.text.slice(begin, stop < 0 ? undefined : stop);
       if (/\bexample|\be\.g\.|such as|for instance|format:|cut-?off/i.test(line)) return [];
       const start = placeIn(piece, match.index);
       const end = Math.max(start, Math.min(piece.end, placeIn(piece, match.index + match[0].length - 1) + 1));
-      return [{ code: 'rendered-date', severity: 'hint', start, end, line: lines.at(start), text: file.text.slice(start, end), class: 'day', evidence: 'rendered', lostTokens: 0, message: 'This literal date looks like the output of a template. If the text is rendered each day, the cached prefix ends here.' }];
+      return [{ code: told.code, severity: 'hint', start, end, line: lines.at(start), text: file.text.slice(start, end), class: told.class, evidence: 'rendered', lostTokens: 0, message: told.message }];
     });
   });
 }

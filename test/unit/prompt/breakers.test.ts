@@ -135,4 +135,11 @@ describe('prompt/lint: every kind of breaker', () => {
     const quiet = ['Knowledge cutoff: 2026-05-04', 'For example, today is 2026-05-04', 'version 2023-06-01', 'claude-sonnet-20251001', '3b241101-e2bb-4255-8caf-4136c566a962', 'Copyright 2026', 'such as: current date: 2026-05-04', '10.0.0.1 a1b2c3d4 1757015025'];
     for (const line of quiet) assert.deepEqual(lint(`${line}\n${rules}`, 'a.txt').findings, [], line);
   });
+
+  it('hints at a literal id on a line that names it, and not in examples, fences or sentences', () => {
+    const id = '3b241101-e2bb-4255-8caf-4136c566a962';
+    for (const line of [`Session ID: ${id}`, `- **request_id**: \`${id}\``, `conversation-id = "${id}"`]) assert.deepEqual(lint(`${line}\n${rules}`, 'a.txt').findings.map((f) => [f.code, f.severity, f.line]), [['rendered-id', 'hint', 1]], line);
+    const quiet = [`The session id is ${id}`, `Session ID: ${id}, for example`, `\`\`\`\nSession ID: ${id}\n\`\`\``, `Library id: ${id}`, 'Session ID: 42', `"id": "${id}"`];
+    for (const line of quiet) assert.deepEqual(lint(`${line}\n${rules}`, 'a.txt').findings, [], line);
+  });
 });

@@ -82,6 +82,10 @@ export interface PrefixResult extends ScenarioResult {
   readonly diagnosis: { readonly warm: ProviderSays | null; readonly changed: ProviderSays | null } | null;
   /** Why nothing was proven: how the first request failed, and what to do; null when one was answered. */
   readonly failure: string | null;
+  /** How the first request that failed did, in words; null when none did. */
+  readonly firstFailure: string | null;
+  /** Repeats whose first request was not answered; they stand in no row. */
+  readonly orphans: number;
   /** What was asked for and not looked for, since nothing of this prompt is kept. */
   readonly skipped: readonly ('affinity' | 'expiry')[];
   readonly affinity: { readonly attempts: readonly (number | null)[]; readonly hits: number; readonly of: number } | null;
@@ -123,9 +127,13 @@ function* proving(options: ProofOptions, context: ScenarioContext): Steps<Prefix
   const told: Record<Kind, Told[]> = { cold: [], warm: [], changed: [] };
   const failed: Record<Kind, number> = { cold: 0, warm: 0, changed: 0 };
   const failures: Outcome[] = [];
+  /** Pairs of which a request was answered, so that there is something to hit. */
+  const written = new Set<unknown>();
+  /** Repeats of a request that was not answered: they are the first of their prefix, whatever they were meant to be. */
+  const orphans: Sample[] = [];
   const skipped: PrefixResult['skipped'][number][] = [];
   const found: Pick<PrefixResult, 'affinity' | 'expiry' | 'skipped'> & { affinity: PrefixResult['affinity']; expiry: PrefixResult['expiry'] } = { affinity: null, expiry: null, skipped };
-  const result = () => summarise(options, context, told, failed, failures, found);
+  const result = () => summarise(options, context, told, failed, failures, { ...found, orphans: orphans.length });
   const answered = () => kinds.some((kind) => told[kind].length > 0);
   const take = (run: StepRun): void => {
     failures.push(...run.samples.flatMap((sample) => (sample.role === 'negotiation' || sample.outcome.kind === 'cancelled' || completed(sample) ? [] : [sample.outcome])));
@@ -133,8 +141,11 @@ function* proving(options: ProofOptions, context: ScenarioContext): Steps<Prefix
     const alone = measured.length === 1 ? run.counted : null;
     for (const sample of measured) {
       const kind = String(sample.labels['kind']) as Kind;
-      if (completed(sample)) told[kind].push({ ...tell(sample, alone ?? null), diagnosis: run.told?.get(sample.id)?.diagnosis ?? null });
-      else failed[kind] += 1;
+      const pair = sample.labels['pair'];
+      if (!completed(sample)) failed[kind] += 1;
+      else if (kind !== 'cold' && !written.has(pair)) orphans.push(sample);
+      else told[kind].push({ ...tell(sample, alone ?? null), diagnosis: run.told?.get(sample.id)?.diagnosis ?? null });
+      if (completed(sample)) written.add(pair);
     }
   };
   const finish = () => ({ result: result(), shown: null });
@@ -232,9 +243,10 @@ function affinityOf(samples: readonly Sample[]): PrefixResult['affinity'] {
   return { attempts, hits: repeats.filter((cached) => cached > templateTokens).length, of: repeats.length };
 }
 
-function summarise(options: ProofOptions, context: ScenarioContext, told: Readonly<Record<Kind, readonly Told[]>>, failed: Readonly<Record<Kind, number>>, failures: readonly Outcome[], found: Pick<PrefixResult, 'affinity' | 'expiry' | 'skipped'>): PrefixResult {
+function summarise(options: ProofOptions, context: ScenarioContext, told: Readonly<Record<Kind, readonly Told[]>>, failed: Readonly<Record<Kind, number>>, failures: readonly Outcome[], found: Pick<PrefixResult, 'affinity' | 'expiry' | 'skipped' | 'orphans'>): PrefixResult {
   const { planned } = options;
   const { rule, change } = planned;
+  const firstFailure = failures[0] === undefined ? null : outcomeSentence(failures[0], options.where);
   const [pair] = planned.pairs;
   const rows = kinds.map((kind) => rowOf(kind, told[kind], failed[kind], pair === undefined || kind === 'cold' ? null : pair[kind], { block: rule.block, counted: planned.countedBy === 'provider' }));
   const waits = (kind: Kind) => told[kind].flatMap(({ sample }) => ttft(sample) ?? []);
@@ -259,7 +271,8 @@ function summarise(options: ProofOptions, context: ScenarioContext, told: Readon
     markers: planned.markers,
     notes: planned.notes,
     diagnosis: diagnosisOf(told),
-    failure: failures[0] === undefined || kinds.some((kind) => told[kind].length > 0) ? null : outcomeSentence(failures[0], options.where),
+    failure: firstFailure === null || kinds.some((kind) => told[kind].length > 0) ? null : firstFailure,
+    firstFailure,
     ...found,
     skipped: [...found.skipped],
   };
@@ -375,7 +388,8 @@ function sentencesOf(result: Omit<PrefixResult, 'sentences' | 'verdict'>, { plan
   if (expiry !== null && expiry.length > 0) out.push(expirySentence(expiry));
   for (const what of result.skipped) out.push(skippedSentence(what, expected, editor));
   const lost = rows.reduce((total, { failed }) => total + failed, 0);
-  if (lost > 0) out.push(`${counted(lost, 'request')} of ${count(3 * planned.pairs.length)} failed and stand in no row.`);
+  if (lost > 0) out.push(`${counted(lost, 'request')} of ${count(3 * planned.pairs.length)} failed and stand in no row${result.firstFailure === null ? '.' : `: ${result.firstFailure}`}`);
+  if (result.orphans > 0) out.push(`${counted(result.orphans, 'repeat')} had nothing to hit, since the first request of the pair failed, and ${result.orphans === 1 ? 'stands' : 'stand'} in no row either.`);
   return out;
 }
 

@@ -157,6 +157,29 @@ describe('a proof of the prefix cache', () => {
     assert.equal(sent, 3, 'one pair without an answer is enough');
   });
 
+  it('leaves out a repeat whose first request failed: it had nothing to hit', async () => {
+    const planned = await plan(vllm, virtualWorld([]), 'support-fixed.prompty', 2);
+    const context = { target: targetOf(vllm), settings: defaultProbeSettings, slo: sloPresets.chat, objective: 'chat' as const, maxModelLen: null };
+    const steps = prefixProof({ planned, affinity: 0, expiry: [] }).steps(context);
+    const answered = (cachedTokens: number, labels: Sample['labels']): Sample => makeSample({ labels, promptTokens: 300, cachedTokens });
+    let next = steps.next();
+    while (!next.done) {
+      const samples = next.value.plan.shots.map(({ labels, role }) => {
+        if (role === 'warmup') return makeSample({ role });
+        const refused = labels['pair'] === 1 && labels['kind'] === 'cold';
+        if (refused) return makeSample({ labels, outcome: { kind: 'status', status: 429, message: 'too many requests' }, deltas: [] });
+        // The warm request of the first pair is the first of its prefix; the later one finds what it left.
+        return answered(labels['kind'] === 'cold' || (labels['pair'] === 1 && labels['kind'] === 'warm') ? 0 : 288, labels);
+      });
+      next = steps.next({ samples, stopped: null, client: { loopUse: null, clockErrorP99: null, lateP99: null }, texts: new Map(), elapsed: 0 });
+    }
+    const { result } = next.value;
+    assert.deepEqual([rowOf(result, 'cold').n, rowOf(result, 'warm').n, rowOf(result, 'changed').n, result.orphans], [1, 1, 2, 1]);
+    assert.equal(rowOf(result, 'warm').served?.min, 288, 'not a miss of the server');
+    assert.ok(result.sentences.some((sentence) => /^1 request of 6 failed and stand in no row: .*too many requests/.test(sentence)), result.sentences.join('\n'));
+    assert.ok(result.sentences.some((sentence) => /^1 repeat had nothing to hit/.test(sentence)));
+  });
+
   it('groups the digits of its sentences in one way', async () => {
     const { result } = await prove(vllm, { name: 'long.txt', text: `${'Read the rules before you answer. '.repeat(400)} {{question}}` }, { pairs: 1 });
     const text = [result.verdict, ...result.sentences].join(' ');

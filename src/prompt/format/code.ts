@@ -479,7 +479,7 @@ class CodeReader {
     const spec = node.getChild('FormatSpec');
     const format = spec === null ? null : this.text(spec).slice(1);
     const place = { start: node.from, end: node.to };
-    if (value === undefined) return [{ kind: 'literal', ...place, text: '' }];
+    if (value === undefined) return [{ kind: 'literal', ...place, text: '', map: [[0, place.start]] }];
     if (format === null && this.isTextual(value)) return this.spans(value, 'none', depth + 1);
     const constant = this.constantText(value, depth);
     if (constant !== null) return [{ kind: 'include', ...place, source: this.text(node), target: this.text(value), references: [], path: this.context.path, spans: constant }];

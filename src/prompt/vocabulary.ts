@@ -182,7 +182,7 @@ export function judgeCall(path: string, formats: readonly string[]): NameEvidenc
   const bare = path.replace(/\(\)(?:\..*)?$/, '');
   if (constantCalls.test(path) || constantCalls.test(bare)) return 'silent';
   const plugin = timePlugin.exec(bare);
-  if (plugin !== null) return timePluginCall(plugin[1]!);
+  if (plugin !== null && !/^time\.(?:\w*time|time_ns|monotonic|perf_counter)$/.test(bare)) return timePluginCall(plugin[1]!);
   if (randomCalls.test(bare)) return { volatility: 'request', strength: 'certain', reason: 'gives a new value at each call' };
   if (dayCalls.test(bare) && !/datetime\.today$/i.test(bare) && !formats.some((f) => formatClass(f) === 'minute')) return { volatility: 'day', strength: 'certain', reason: 'reads the clock' };
   const clock = minuteCalls.test(bare) || dayCalls.test(bare) || /^(?:now|utcnow|Date|dayjs|moment|DateTime)$/.test(bare);

@@ -1,6 +1,6 @@
 // What `npm test` runs: installs what is missing, builds, then lint, types, unit, editor and UI tests; ends with one line of counts.
 // FIRST_TOKEN_TIERS=unit,lint limits it; FIRST_TOKEN_EDITORS=all adds the newest VS Code; FIRST_TOKEN_STRICT=1 fails when anything was skipped.
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -9,51 +9,63 @@ import { build, ensureInstalled, root } from './install.mjs';
 ensureInstalled();
 
 const temporary = mkdtempSync(path.join(os.tmpdir(), 'first-token-test-'));
-const results = path.join(temporary, 'results.jsonl');
 const bin = (name) => path.join(root, 'node_modules', ...name);
 const only = process.env.FIRST_TOKEN_TIERS?.split(',');
 const tally = [];
 
-function tier(name, command, args, env = {}) {
+/**
+ * Runs one tier: `part` names a share of it that runs beside others, whose output then comes in one piece at its end. A tier that tells no
+ * counts (lint, types) is one check; one that counted but ended badly has one failure more than it told.
+ */
+async function tier(name, args, part = null) {
   if (only && !only.includes(name)) return;
-  console.log(`\n${name}`);
+  const title = part === null ? name : `${name}: ${part}`;
+  const results = path.join(temporary, `${tally.length}-${title.replaceAll(/\W/g, '-')}.jsonl`);
+  if (part === null) console.log(`\n${title}`);
   const started = process.hrtime.bigint();
-  const before = readTally().length;
-  const { status, error } = spawnSync(command, args, {
+  const child = spawn(process.execPath, args, {
     cwd: root,
-    stdio: 'inherit',
-    env: { ...process.env, FIRST_TOKEN_RESULTS: results, FIRST_TOKEN_TIER: name, ...env },
+    stdio: ['inherit', part === null ? 'inherit' : 'pipe', part === null ? 'inherit' : 'pipe'],
+    env: { ...process.env, FIRST_TOKEN_RESULTS: results, FIRST_TOKEN_TIER: name },
   });
-  const told = readTally().slice(before);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (data) => (output += String(data)));
+  const code = await new Promise((resolve) => {
+    child.once('error', (error) => resolve((output += error.message) && 1));
+    child.once('close', (status) => resolve(status ?? 1));
+  });
+  if (part !== null) process.stdout.write(`\n${title}\n${output}`);
+  const told = existsSync(results) ? readFileSync(results, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line)) : [];
   const failed = told.reduce((sum, t) => sum + t.failed, 0);
-  const code = status ?? 1;
-  if (told.length > 0) tally.push(...told);
-  // A tier that tells no counts (lint, types) is one check; one that counted but ended badly has one failure more than it told.
-  if (told.length === 0) tally.push({ tier: name, passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: [] });
-  else if (code !== 0 && failed === 0) tally.push({ tier: name, passed: 0, failed: 1, skipped: [] });
-  if (told.some((t) => t.passed + t.failed === 0 && t.skipped.length === 0)) tally.push({ tier: `${name}: no test found`, passed: 0, failed: 1, skipped: [] });
-  if (code !== 0) console.log(`  ${name} failed${error ? `: ${error.message}` : ` (exit ${code})`}`);
-  const seconds = Number(process.hrtime.bigint() - started) / 1e9;
-  console.log(`  ${name} took ${seconds.toFixed(0)} s`);
+  tally.push(...told);
+  if (told.length === 0) tally.push({ tier: title, passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: [] });
+  else if (code !== 0 && failed === 0) tally.push({ tier: title, passed: 0, failed: 1, skipped: [] });
+  if (told.some((t) => t.passed + t.failed === 0 && t.skipped.length === 0)) tally.push({ tier: `${title}: no test found`, passed: 0, failed: 1, skipped: [] });
+  if (code !== 0) console.log(`  ${title} failed (exit ${code})`);
+  console.log(`  ${title} took ${(Number(process.hrtime.bigint() - started) / 1e9).toFixed(0)} s`);
 }
 
-function readTally() {
-  if (!existsSync(results)) return [];
-  return readFileSync(results, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line));
-}
-
-const node = process.execPath;
+// A test that failed may leave a server running, which would keep the run from ending.
+const mocha = (...args) => [bin(['mocha', 'bin', 'mocha.js']), ...args, '--reporter', 'test/host/reporter.cjs', '--exit'];
+const tsc = (project) => [bin(['typescript', 'bin', 'tsc']), '--noEmit', '-p', project];
+/** Folders of tests that only compute: they need no socket and no clock, so they can run beside those that do. */
+const pure = ['prompt', 'report', 'webview', 'editor'].map((folder) => `test/unit/${folder}/**/*.test.ts`);
 try {
   if (!only || only.some((t) => !['lint', 'types'].includes(t))) build();
-  tier('lint', node, [bin(['eslint', 'bin', 'eslint.js']), '.', '--max-warnings=0', '--cache', '--cache-location', path.join(root, 'node_modules', '.cache', 'eslint')]);
-  tier('types', node, [bin(['typescript', 'bin', 'tsc']), '--noEmit', '-p', 'tsconfig.json']);
-  tier('types of the webview', node, [bin(['typescript', 'bin', 'tsc']), '--noEmit', '-p', 'webview/tsconfig.json']);
-  tier('types of the webview tests', node, [bin(['typescript', 'bin', 'tsc']), '--noEmit', '-p', 'test/unit/webview/tsconfig.json']);
-  // A test that failed may leave a server running, which would keep the run from ending.
-  tier('unit', node, [bin(['mocha', 'bin', 'mocha.js']), 'test/unit/**/*.test.ts', '--reporter', 'test/host/reporter.cjs', '--exit']);
-  for (const [name, script] of [['editor', 'test/editor/run.mjs'], ['ui', 'test/ui/run.mjs']]) {
-    if (existsSync(path.join(root, script))) tier(name, node, [script]);
-  }
+  await Promise.all([
+    tier('lint', [bin(['eslint', 'bin', 'eslint.js']), '.', '--max-warnings=0', '--cache', '--cache-location', path.join(root, 'node_modules', '.cache', 'eslint')], 'of all files'),
+    (async () => {
+      await tier('types', tsc('tsconfig.json'), 'of sources and tests');
+      await tier('types', tsc('webview/tsconfig.json'), 'of the webview');
+      await tier('types', tsc('test/unit/webview/tsconfig.json'), 'of the webview tests');
+    })(),
+  ]);
+  await Promise.all([
+    tier('unit', mocha(...pure), 'what computes'),
+    tier('unit', mocha('test/unit/**/*.test.ts', ...pure.flatMap((glob) => ['--ignore', glob])), 'what runs'),
+  ]);
+  await tier('editor', ['test/editor/run.mjs']);
+  await tier('ui', ['test/ui/run.mjs']);
 } finally {
   rmSync(temporary, { recursive: true, force: true });
 }

@@ -138,9 +138,9 @@ export class Workbench {
     await this.command('Preferences: Toggle between Light/Dark Themes');
   }
 
-  /** Reloads the page once the workbench has written down what it shows, which it does every few seconds: `shown` is a text of that state. */
-  async reload(shown) {
-    await until(async () => await this.page.evaluate(isWrittenDown, shown), 60_000, `A saved state with ${shown}`);
+  /** Reloads the page once the workbench has written down what it shows, which it does every few seconds: `shown` are texts of that state. */
+  async reload(...shown) {
+    await until(async () => await this.page.evaluate(isWrittenDown, shown), 60_000, `A saved state with ${shown.join(' and ')}`);
     await this.page.reload();
     await this.page.waitForSelector('.monaco-workbench .part.statusbar', { timeout: 60_000 });
   }
@@ -151,8 +151,8 @@ export class Workbench {
   }
 }
 
-/** Runs in the page: whether one of the workbench's databases holds this text. */
-async function isWrittenDown(text) {
+/** Runs in the page: whether a value in the workbench's databases holds all these texts. */
+async function isWrittenDown(texts) {
   const answer = (request) => new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
     request.onerror = () => reject(request.error);
@@ -162,7 +162,7 @@ async function isWrittenDown(text) {
     try {
       for (const store of database.objectStoreNames) {
         const values = await answer(database.transaction(store).objectStore(store).getAll());
-        if (values.some((value) => typeof value === 'string' && value.includes(text))) return true;
+        if (values.some((value) => typeof value === 'string' && texts.every((text) => value.includes(text)))) return true;
       }
     } finally {
       database.close();

@@ -224,7 +224,7 @@ describe('the packaged extension', function () {
   it('comes back after a reload, and says that the text is gone', async () => {
     const frame = await workbench.panel();
     const before = await text(frame, '.verdict-sentence');
-    await workbench.reload(reports()[0].id);
+    await workbench.reload(reports()[0].id, 'h200 and a100');
     // Which tab was in front may have been written down before it changed.
     await workbench.page.locator('.tab', { hasText: 'First Token: h200' }).first().click();
     const restored = await workbench.panel();

@@ -76,6 +76,8 @@ class Brush {
   readonly #columns: Columns;
   readonly #ratio: number;
   #tickWidth = 1;
+  /** Whether every visible row has room for its note: with some of them only, a row without would look like one that has none. */
+  #notesFit = true;
 
   constructor(ctx: CanvasRenderingContext2D, area: Chart['chartArea'], scene: TimelineScene, columns: Columns, ratio: number) {
     this.#ctx = ctx;
@@ -92,8 +94,26 @@ class Brush {
   rows(): void {
     const { rows, firstRow, shownRows, rowHeight } = this.#scene;
     const end = Math.min(rows.length, firstRow + shownRows);
-    this.#tickWidth = this.#pixelsPerDelta(rows.slice(firstRow, end)) > 5 ? 2 : 1;
+    const visible = rows.slice(firstRow, end);
+    this.#tickWidth = this.#pixelsPerDelta(visible) > 5 ? 2 : 1;
+    this.#noteFont(rowHeight);
+    this.#notesFit = visible.every((track) => hasFailed(track) || this.#noteFits(track));
     for (let row = firstRow; row < end; row += 1) this.#row(rows[row] as Track, row, this.#top + (row - firstRow) * rowHeight);
+  }
+
+  #noteFont(height: number): void {
+    this.#ctx.font = `${Math.min(this.#theme.size - 1, height - 3)}px ${this.#theme.family}`;
+  }
+
+  #noteStart(track: Track): number {
+    return this.#x(track, track.last ?? track.end ?? track.headers ?? track.start) + 8;
+  }
+
+  /** Whether the note fits behind the row's last tick; a row that ends outside the view has its note there too. */
+  #noteFits(track: Track): boolean {
+    const right = this.#left + this.#width;
+    const x = this.#noteStart(track);
+    return x - 8 > right || x + this.#ctx.measureText(this.#scene.words.note(track)).width <= right;
   }
 
   /** Over all visible rows, so that ticks are equally wide in all of them. */
@@ -261,7 +281,8 @@ class Brush {
     const ctx = this.#ctx;
     const failed = hasFailed(track);
     const middle = top + height / 2;
-    let x = this.#x(track, track.last ?? track.end ?? track.headers ?? track.start) + 8;
+    if (!failed && !this.#notesFit) return;
+    let x = this.#noteStart(track);
     if (failed) {
       const arm = Math.min(4, height / 4);
       ctx.strokeStyle = this.#theme.failure;
@@ -274,23 +295,11 @@ class Brush {
       ctx.stroke();
       x += arm + 5;
     }
-    ctx.font = `${Math.min(this.#theme.size - 1, height - 3)}px ${this.#theme.family}`;
+    this.#noteFont(height);
     ctx.textBaseline = 'middle';
     ctx.textAlign = 'left';
-    const right = this.#left + this.#width;
-    // An end that lies outside the view has its note there too.
-    if (!failed && x - 8 > right) return;
-    const width = ctx.measureText(note).width;
-    const at = Math.min(x, right - width - 2);
-    if (at < x && !failed) {
-      // A row that reaches the edge keeps its note, or it would look like one without: over its last ticks, which shine through.
-      ctx.globalAlpha = 0.85;
-      ctx.fillStyle = this.#theme.background;
-      ctx.fillRect(at - 3, top + 1, width + 5, height - 2);
-      ctx.globalAlpha = 1;
-    }
     ctx.fillStyle = failed ? this.#theme.failure : this.#theme.muted;
-    ctx.fillText(note, at, middle);
+    ctx.fillText(note, failed ? Math.min(x, this.#left + this.#width - ctx.measureText(note).width - 2) : x, middle);
   }
 
   #chosen(track: Track, index: number, top: number, height: number): void {

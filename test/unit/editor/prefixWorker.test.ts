@@ -143,9 +143,12 @@ describe('the analysis thread', function () {
   it('comes back after it has died, and gives up on a question that takes too long', async () => {
     const dying = path.join(folder, 'dying.js');
     writeFileSync(dying, `require('node:worker_threads').parentPort.on('message', ({ question }) => { if (question.type === 'requests') throw new Error('boom'); });`);
-    const worker = start({ script: dying, patience: 300 });
-    await assert.rejects(worker.ask({ type: 'requests', text: '' }), /thread ended/);
+    const mortal = start({ script: dying });
+    await assert.rejects(mortal.ask({ type: 'requests', text: '' }), /thread ended/);
+    await assert.rejects(mortal.ask({ type: 'requests', text: '' }), /thread ended/);
     assert.ok(logged.some((text) => text.includes('boom')));
+    mortal.dispose();
+    const worker = start({ script: dying, patience: 300 });
     await assert.rejects(worker.ask({ type: 'rules', judge }), /No answer within 0\.3 s/);
     assert.ok(logged.some((text) => text.includes('no answer to "rules"')));
     worker.dispose();

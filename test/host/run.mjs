@@ -48,8 +48,6 @@ async function tier(name, args, part = null) {
 // A test that failed may leave a server running, which would keep the run from ending.
 const mocha = (...args) => [bin(['mocha', 'bin', 'mocha.js']), ...args, '--reporter', 'test/host/reporter.cjs', '--exit'];
 const tsc = (project) => [bin(['typescript', 'bin', 'tsc']), '--noEmit', '-p', project];
-/** Folders of tests that only compute: they need no socket and no clock, so they can run beside those that do. */
-const pure = ['prompt', 'report', 'webview', 'editor'].map((folder) => `test/unit/${folder}/**/*.test.ts`);
 try {
   if (!only || only.some((t) => !['lint', 'types'].includes(t))) build();
   await Promise.all([
@@ -60,10 +58,7 @@ try {
       await tier('types', tsc('test/unit/webview/tsconfig.json'), 'of the webview tests');
     })(),
   ]);
-  await Promise.all([
-    tier('unit', mocha(...pure), 'what computes'),
-    tier('unit', mocha('test/unit/**/*.test.ts', ...pure.flatMap((glob) => ['--ignore', glob])), 'what runs'),
-  ]);
+  await tier('unit', mocha('test/unit/**/*.test.ts'));
   await tier('editor', ['test/editor/run.mjs']);
   await tier('ui', ['test/ui/run.mjs']);
 } finally {

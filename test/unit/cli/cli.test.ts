@@ -97,6 +97,9 @@ describe('the terminal tool', function () {
     assert.match((await run(['encoder', '--demo', '--max-tokens', '5'])).stderr, /Unknown option '--max-tokens'/);
   });
 
+  // What one test leaves must not be the settings of the next.
+  afterEach(() => { rmSync(path.join(folder.path, '.vscode'), { recursive: true, force: true }); });
+
   it('sends a prompt file', async () => {
     writeFileSync(path.join(folder.path, 'p.txt'), 'Say something about latency.\n');
     const { stdout } = await run(['probe', 'p.txt', '--endpoint', simulator.url, '--json', ...quick]);
@@ -110,8 +113,10 @@ describe('the terminal tool', function () {
     const { code, stdout } = await run(['probe', '--endpoint', 'sim', '--json', '-c', '4']);
     const report = JSON.parse(stdout) as Report;
     assert.equal(report.plan.requests, 80);
-    assert.equal(report.verdict, 'missed');
-    assert.equal(code, 1);
+    assert.deepEqual([report.attainment?.good, report.attainment?.due], [0, 80]);
+    // A busy machine may be the limit itself, which withholds the verdict.
+    assert.equal(report.verdict, report.caveats.some(({ kind }) => kind === 'client-bottleneck') ? null : 'missed');
+    assert.equal(code, report.verdict === 'missed' ? 1 : 0);
     const unknown = await run(['probe', '--endpoint', 'nope']);
     assert.equal(unknown.code, 2);
     assert.match(unknown.stderr, /no endpoint "nope".*there are: sim/s);

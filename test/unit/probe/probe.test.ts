@@ -237,12 +237,14 @@ describe('a probe', () => {
     assert.deepEqual([good.outcomes, bad.outcomes], [{ ok: 2 }, { invalid: 2 }]);
   });
 
-  it('gives no verdict when this machine was the limit, and says so', async () => {
-    const before = performance.eventLoopUtilization();
+  it('gives no verdict when this machine was the limit, and says so', async function () {
+    this.timeout(60_000);
     const url = await chatServer();
+    let before = performance.eventLoopUtilization();
     const list = await events(await job(url, { settings: { ...defaultProbeSettings, requests: 2 } }), never, ({ type }) => {
+      if (type === 'begin') before = performance.eventLoopUtilization();
       // Whoever shows the events keeps the thread busy.
-      if (type === 'sample') while (performance.eventLoopUtilization(before).utilization < 0.96);
+      if (type === 'sample') while (performance.eventLoopUtilization(before).utilization < 0.9);
     });
     const { report } = endOf(list);
     assert.deepEqual(report.outcomes, { ok: 2 });

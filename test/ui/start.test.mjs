@@ -16,7 +16,7 @@ describe('what npm start opens', () => {
     const { page } = workbench;
     const frame = await workbench.panel('#panel', 60_000);
     await frame.locator('.verdict-sentence', { hasText: 'chat SLO' }).waitFor({ timeout: 60_000 });
-    await page.locator('.tab', { hasText: 'Walkthrough' }).first().click();
+    await page.locator('.tab', { hasText: /Walkthrough|Welcome/ }).first().click();
     await page.locator('.getting-started-step').first().waitFor();
     const steps = () => page.locator('.getting-started-step').evaluateAll((all) => all.map((step) => [step.getAttribute('data-step-id').split('#').at(-1), step.querySelector('.codicon').classList.contains('complete')]));
     for (let k = 0; k < 20 && (await steps()).some(([, done]) => !done); k += 1) await page.waitForTimeout(500);

@@ -3,7 +3,7 @@ export { findHiddenClock, findWrittenDate, hiddenDateWords, renderChatTemplate, 
 export { findingCodes, type FindingCode, type Severity } from './findingCodes';
 export { analyseFile, byteOffsets, decode, lintFile, lintResult, promptFileOf, ruleForFile, ruleIds, ruleNamed, type AnalysedFile, type AnalysedPrompt, type Finding, type LintOptions, type LintResult } from './lint';
 export { applyEdits, ignoreFixes, markerFixes, placeFixes, sortToolsFix, type Fix, type FixContext, type TextEdit } from './fixes';
-export { maximumLength, parsePromptFile, prepare, sniffTemplate, useCodeReader, useRequestReader, type ParseOptions } from './parse';
+export { maximumLength, parsePromptFile, prepare, sniffTemplate, useCodeReader, type ParseOptions } from './parse';
 export { analysePrefix, lossOf, placeSentence, scopesSentence, textsToCount, type ChangingPlace, type InputPrice, type Loss, type PrefixReport } from './prefix';
 export type { ChatPrompt, FormatId, Piece, Prompt, PromptFile, Role, Scope, Volatility } from './prompt';
 export { compareRenders, firstDifference, renderPrompt, type RenderComparison, type RenderedPrompt, type RenderInputs } from './renderDiff';

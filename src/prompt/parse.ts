@@ -118,11 +118,6 @@ export function useCodeReader(reader: typeof parseCode): void {
 
 let requestReader: typeof requestPrompt | null = null;
 
-/** Gives the reader of request bodies, for bundles that hold it themselves. */
-export function useRequestReader(reader: typeof requestPrompt): void {
-  requestReader = reader;
-}
-
 /** The reader of request bodies as they are sent; null before `prepare` was called. */
 export function loadedRequestReader(): typeof requestPrompt | null {
   return requestReader;

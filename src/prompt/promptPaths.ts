@@ -1,6 +1,4 @@
 /** Which files are prompt files by their path: one list of patterns for the editor, the tree and the terminal. */
-import { promptPaths } from './globs';
-
 const templates = 'j2,jinja,jinja2,hbs,handlebars,mustache,liquid,njk,nunjucks';
 const data = 'yaml,yml,json,jsonl';
 const code = 'py,ts,js,mjs,cjs,mts,cts';
@@ -26,6 +24,3 @@ export const defaultPromptFiles: readonly string[] = [
   '**/.claude/{commands,skills,agents}/**/*.md',
   '**/*{chat_template,chattemplate}*.{jinja,jinja2,j2}',
 ];
-
-/** True when a file is a prompt file by its path alone, as the default patterns tell. */
-export const isPromptPath = promptPaths(defaultPromptFiles);

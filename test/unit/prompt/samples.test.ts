@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { parsePromptFile, useRequestReader } from '../../../src/prompt/parse';
-import { requestPrompt } from '../../../src/prompt/requestPrompt';
+import { parsePromptFile, prepare } from '../../../src/prompt/parse';
 import { renderFile, renderForProbe, sampleInputs } from '../../../src/prompt/samples';
 
 const clock = Date.UTC(2026, 4, 4, 12, 30);
@@ -36,8 +35,8 @@ describe('prompt/samples: rendering a file for a probe', () => {
     assert.equal(renderFile(text, 'a.j2', () => null, { docs: ['a', 'b'], x: false }, clock).prompt.messages[0]!.text, '[a][b]Y 2026-05-04');
   });
 
-  it('a request body: messages and tools as they stand', () => {
-    useRequestReader(requestPrompt);
+  it('a request body: messages and tools as they stand', async () => {
+    await prepare(['a.json']);
     const body = { model: 'm', tools: [{ type: 'function', function: { name: 'f' } }], messages: [{ role: 'user', content: 'a {{b}}' }] };
     const rendered = renderFile(JSON.stringify(body), 'a.json', () => null, {}, clock);
     assert.deepEqual(rendered.prompt, { messages: [{ role: 'user', text: 'a {{b}}' }], tools: body.tools, own: { api: 'chat', model: 'm', fields: {} } });

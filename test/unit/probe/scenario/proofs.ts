@@ -15,7 +15,6 @@ import { planProof, type PlannedProof } from '../../../../src/probe/scenario/pre
 import type { StepRun } from '../../../../src/probe/scenario/scenario';
 import { cachedTokensBetween, parseScrape } from '../../../../src/probe/serverMetrics';
 import * as prompt from '../../../../src/prompt/index';
-import { requestPrompt } from '../../../../src/prompt/requestPrompt';
 import { proofPair, ruleArithmetic } from '../../../../src/prompt/proofPair';
 import { sloPresets } from '../../../../src/report/goodput';
 import type { Sample } from '../../../../src/report/sample';
@@ -23,8 +22,6 @@ import { tokenize } from '../../../../src/simulator/splitter';
 import { virtualWorld, type VirtualWorld } from '../../simulator/virtualWorld';
 
 import { defaultProbeSettings, type Target } from '../../../../src/probe/plan';
-
-prompt.useRequestReader(requestPrompt);
 
 /** The simulator's own tokenizer, so that only the chat template's tokens are guessed. */
 const simulated: prompt.TokenCounter = { source: 'tokenizer.json', exact: true, count: (text) => tokenize(text).length, encode: tokenize };
@@ -47,6 +44,7 @@ export function targetOf({ api, server, model = 'llama-3.1-8b' }: Server): Targe
 /** Plans the proof of a fixture, or of a text under a name. */
 export async function plan(server: Server, world: VirtualWorld, file: string | { readonly name: string; readonly text: string }, pairs: number): Promise<PlannedProof> {
   const { name, text } = typeof file === 'string' ? { name: file, text: fixture(file) } : file;
+  await prompt.prepare([name]);
   const parsed = prompt.parsePromptFile(text, name);
   assert.ok(parsed);
   const rule = prompt.ruleNamed(server.rule);
